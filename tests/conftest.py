@@ -1,0 +1,65 @@
+"""Fixtures and settings every test shares."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+# Continuous integration draws the same examples every time, so that a red run is a real change.
+# No deadlines: an example that compiles C++ takes as long as the machine needs.
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
+
+
+def _shared_folder(name: str) -> Path:
+    """`<checkout>/../shared/<name>`, which holds files too large or not ours to commit."""
+    folder = CHECKOUT.parent / "shared" / name
+    if not folder.is_dir():
+        pytest.skip(f"no folder ../shared/{name} beside the checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_models() -> Path:
+    """Folder of public quantised models (`resnet8.onnx`, ...); skips where it is absent."""
+    return _shared_folder("models")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of image sets (`cifar10_jpeg_test.npz`, ...); skips where it is absent."""
+    return _shared_folder("data")
+
+
+@pytest.fixture(scope="session")
+def cxx() -> str:
+    """Path of the C++ compiler the package would use; skips where there is none."""
+    for candidate in (os.environ.get("CXX"), "g++", "clang++"):
+        found = shutil.which(candidate) if candidate else None
+        if found:
+            return found
+    pytest.skip("no C++ compiler (set CXX, or install g++ or clang++)")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache of compiled simulations for the whole run, shared by all xdist workers.
+
+    `finn_resnet.simulation.compiler` keeps its executables in `$FINN_RESNET_CACHE_DIR`.
+    """
+    base = tmp_path_factory.getbasetemp()
+    # An xdist worker's temporary folder lies inside that of the whole run.
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    cache = shared / "compile_cache"
+    cache.mkdir(exist_ok=True)
+    os.environ["FINN_RESNET_CACHE_DIR"] = str(cache)
+    return cache
