@@ -1,0 +1,6 @@
+"""FPGA boards: JSON descriptions and resource budgets."""
+
+from finn_resnet.boards.board import Board, known_boards, load_board
+from finn_resnet.boards.resources import RESOURCE_NAMES, Resources, total
+
+__all__ = ["RESOURCE_NAMES", "Board", "Resources", "known_boards", "load_board", "total"]

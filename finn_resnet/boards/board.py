@@ -1,0 +1,129 @@
+"""Boards: JSON files with part, clock and resource budget. Adding a board needs no code."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from finn_resnet.boards.resources import RESOURCE_NAMES, Resources
+from finn_resnet.errors import UserError
+
+_BOARD_FOLDER = Path(__file__).parent
+_REQUIRED_KEYS = ("name", "part", "board_part", "clock_mhz", "budget")
+_OPTIONAL_KEYS = ("aliases", "processing_system")
+
+
+@dataclass(frozen=True)
+class Board:
+    """An FPGA board.
+
+    ``part`` is AMD's device name, ``board_part`` the vendor:board:part triple without a version
+    (the newest installed one is searched), ``clock_mhz`` the accelerator clock in MHz, ``budget``
+    all the device has; utilisation caps are applied by the parallelism search.
+    ``processing_system`` describes the PS and its AXI ports for the block design.
+    """
+
+    name: str
+    part: str
+    board_part: str
+    clock_mhz: float
+    budget: Resources
+    aliases: tuple[str, ...] = ()
+    processing_system: Mapping[str, Any] = field(default_factory=dict)
+
+
+def known_boards() -> list[str]:
+    """Names of the boards that come with the package, sorted."""
+    return sorted(board.name for board in _shipped_boards())
+
+
+def load_board(name_or_path: str | Path) -> Board:
+    """Return the board with this name or alias (case does not matter), or read a JSON file.
+
+    Raises UserError for an unknown name (with the nearest one) and for a file that is not a
+    board description.
+    """
+    text = str(name_or_path)
+    if text.lower().endswith(".json"):
+        return _read_board(Path(text))
+    by_name = {}
+    for board in _shipped_boards():
+        for name in (board.name, *board.aliases):
+            by_name[name.lower()] = board
+    if text.lower() in by_name:
+        return by_name[text.lower()]
+    raise UserError(_unknown_board(text, list(by_name)))
+
+
+def _unknown_board(text: str, lower_names: list[str]) -> str:
+    near = difflib.get_close_matches(text.lower(), lower_names, n=1, cutoff=0.5)
+    known = {
+        name.lower(): name for board in _shipped_boards() for name in (board.name, *board.aliases)
+    }
+    hint = f"did you mean '{known[near[0]]}'? " if near else ""
+    return (
+        f"board '{text}' is unknown: {hint}known boards are {', '.join(known_boards())}; "
+        "another board is given as the path of its .json file"
+    )
+
+
+def _shipped_boards() -> list[Board]:
+    return [_read_board(path) for path in sorted(_BOARD_FOLDER.glob("*.json"))]
+
+
+def _read_board(path: Path) -> Board:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UserError(f"board file '{path}' cannot be read: {error}") from error
+    if not isinstance(data, dict):
+        raise UserError(f"board file '{path}' must hold a JSON object with {_REQUIRED_KEYS}")
+    missing = [key for key in _REQUIRED_KEYS if key not in data]
+    unknown = [key for key in data if key not in _REQUIRED_KEYS + _OPTIONAL_KEYS]
+    if missing or unknown:
+        raise UserError(
+            f"board file '{path}': missing keys {missing}, unknown keys {unknown}; "
+            f"required are {list(_REQUIRED_KEYS)}, optional {list(_OPTIONAL_KEYS)}"
+        )
+    for key in ("name", "part", "board_part"):
+        if not isinstance(data[key], str) or not data[key]:
+            raise UserError(f"board file '{path}': '{key}' = {data[key]!r} must be a name")
+    aliases = data.get("aliases", [])
+    if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
+        raise UserError(f"board file '{path}': 'aliases' = {aliases!r} must be a list of names")
+    if not isinstance(data.get("processing_system", {}), dict):
+        raise UserError(f"board file '{path}': 'processing_system' must be a JSON object")
+    return Board(
+        name=data["name"],
+        part=data["part"],
+        board_part=data["board_part"],
+        clock_mhz=_positive(path, "clock_mhz", data["clock_mhz"]),
+        budget=_read_budget(path, data["budget"]),
+        aliases=tuple(aliases),
+        processing_system=data.get("processing_system", {}),
+    )
+
+
+def _positive(path: Path, key: str, value: Any) -> float:
+    valid = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not valid or not math.isfinite(value) or value <= 0:
+        raise UserError(f"board file '{path}': '{key}' = {value!r} must be a positive number")
+    return float(value)
+
+
+def _read_budget(path: Path, budget: Any) -> Resources:
+    if not isinstance(budget, dict) or set(budget) != set(RESOURCE_NAMES):
+        raise UserError(
+            f"board file '{path}': 'budget' must give exactly {', '.join(RESOURCE_NAMES)}"
+        )
+    for key, value in budget.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise UserError(
+                f"board file '{path}': budget '{key}' = {value!r} must be a whole number from 0 up"
+            )
+    return Resources(**budget)
