@@ -1,0 +1,53 @@
+#pragma once
+
+/// Tasks of the dataflow network.
+///
+/// FR_TASK("conv1", call)  one task; a plain call in synthesis. The untimed build calls it at once,
+///                         so tasks must come in topological order; with FR_TIMED it becomes a
+///                         fiber.
+/// FR_DATAFLOW_END()       ends the top function: checks the frame (untimed) or runs the network
+///                         (FR_TIMED); nothing in synthesis.
+/// fr::iteration()         first statement of every pipelined loop body: a time step with FR_TIMED.
+/// fr::probe(id, value)    hands an accumulator to the test bench in builds with FR_PROBES.
+
+#ifdef __SYNTHESIS__
+
+#  define FR_TASK(name, ...) __VA_ARGS__
+#  define FR_DATAFLOW_END()
+
+namespace fr {
+inline void iteration() {}
+}  // namespace fr
+
+#else
+
+#  include "stream.hpp"
+
+#  ifdef FR_TIMED
+#    include "simulation/timed_task.hpp"
+#  else
+#    include "simulation/network.hpp"
+
+#    define FR_TASK(name, ...)                           \
+      do {                                               \
+        ::fr::sim::Network::instance().begin_task(name); \
+        __VA_ARGS__;                                     \
+      } while (false)
+#    define FR_DATAFLOW_END() ::fr::sim::Network::instance().end_frame()
+
+namespace fr {
+inline void iteration() {}
+}  // namespace fr
+
+#  endif  // FR_TIMED
+
+#endif  // __SYNTHESIS__
+
+#if defined(FR_PROBES) && !defined(__SYNTHESIS__)
+#  include "simulation/probe.hpp"
+#else
+namespace fr {
+template <class V>
+inline void probe(int /*id*/, const V& /*value*/) {}
+}  // namespace fr
+#endif
