@@ -1,0 +1,101 @@
+"""`BuildConfig`: everything that decides a build, checked on construction."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from finn_resnet.config.keys import DEFAULT_CAPS, DEFAULT_OPTIMISATIONS, KEYS
+from finn_resnet.errors import UserError
+
+
+@dataclass(frozen=True)
+class BuildConfig:
+    """Settings of one build; see docs/config.md for every key with its meaning and legal values.
+
+    Fields hold checked values: numbers as int or float, lists as tuples, tables complete with
+    their defaults, a key that is left out as its default or None.
+
+    Raises:
+        UserError: a value of the wrong type or out of range, or two keys that contradict.
+    """
+
+    model: str
+    board: str
+    output_dir: str | None = None
+    mode: str = "full"
+    fpga_part: str | None = None
+    synth_clk_period_ns: float | None = None
+    target_fps: float | None = None
+    folding_config_file: str | None = None
+    caps: dict[str, float] = field(default_factory=lambda: dict(DEFAULT_CAPS))
+    optimisations: dict[str, bool | str] = field(
+        default_factory=lambda: dict(DEFAULT_OPTIMISATIONS)
+    )
+    auto_fifo_depths: bool = True
+    simulation_frames: int = 4
+    input_mean: tuple[float, ...] = (0.0,)
+    input_std: tuple[float, ...] = (1.0,)
+    verify_steps: tuple[str, ...] = ("native",)
+    verify_images: str | None = None
+    verify_num_images: int | None = None
+    top_name: str | None = None
+    steps: tuple[str, ...] | None = None
+    save_intermediate_models: bool = True
+
+    def __post_init__(self) -> None:
+        for field_ in dataclasses.fields(self):
+            name, value, kind = field_.name, getattr(self, field_.name), KEYS[field_.name].kind
+            if value is None and field_.default is None:
+                continue
+            if value is None and name in ("model", "board"):
+                raise UserError(f"config key {name!r} is missing, it must be {kind.legal()}")
+            # Frozen after construction: the checked value replaces the raw one only here.
+            object.__setattr__(self, name, kind.check(name, value))
+        _refuse_contradictions(self)
+
+    def replace(self, **changes: Any) -> BuildConfig:
+        """A copy with some keys changed, checked again."""
+        return dataclasses.replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready keys and values, those left out omitted."""
+        values = ((name, getattr(self, name)) for name in KEYS)
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values
+            if value is not None
+        }
+
+
+def _refuse_contradictions(config: BuildConfig) -> None:
+    def refuse(one: str, other: str, why: str) -> None:
+        raise UserError(f"config keys {one!r} and {other!r} contradict: {why}; leave one out")
+
+    if config.folding_config_file is not None and config.target_fps is not None:
+        refuse(
+            "folding_config_file",
+            "target_fps",
+            f"parallelism set by hand decides the frame rate, {config.target_fps:g} cannot be met",
+        )
+    if 1 < len(config.input_mean) != len(config.input_std) > 1:
+        refuse(
+            "input_mean",
+            "input_std",
+            f"{len(config.input_mean)} and {len(config.input_std)} channels",
+        )
+    if not config.verify_steps:
+        for name in ("verify_images", "verify_num_images"):
+            if getattr(config, name) is not None:
+                refuse("verify_steps", name, "an empty verify_steps skips verification")
+    if config.top_name is not None and not is_c_identifier(config.top_name):
+        raise UserError(
+            f"config key 'top_name': {config.top_name!r} is not a C identifier, use letters, "
+            "digits and '_', and start with a letter"
+        )
+
+
+def is_c_identifier(name: str) -> bool:
+    """Whether `name` can name a C++ function: ASCII letters, digits and '_', a letter first."""
+    return name.isascii() and name.isidentifier() and not name.startswith("_")
