@@ -137,7 +137,9 @@ def _integer_pair(
     at_least, below = _constraints(steps, channel)
     for mult in dict.fromkeys((round(slope * 2**shift), int(slope * 2**shift))):
         lower = max((int(v) << shift) - int(x) * mult for x, v in at_least) if len(at_least) else 0
-        upper = min((int(v) << shift) - int(x) * mult for x, v in below) if len(below) else lower + 1
+        upper = (
+            min((int(v) << shift) - int(x) * mult for x, v in below) if len(below) else lower + 1
+        )
         if lower < upper:
             return mult, _roundest(lower, upper - 1)
     return None

@@ -1,0 +1,146 @@
+"""StreamConv: the convolution task, with the merged downsample output and the skip input."""
+
+from __future__ import annotations
+
+import numpy as np
+from finn_resnet.custom_ops.base import AttributeTypes
+from finn_resnet.custom_ops.window import GEOMETRY, WindowOp
+
+from finn_resnet.numerics.ranges import Range
+
+SKIP_MODES = {"none", "accumulator", "epilogue"}
+MAC_STYLES = {"dsp", "lut"}
+
+
+class StreamConv(WindowOp):
+    """Windows, weights, bias, [downsample weights, bias], [skip] -> codes, [downsample codes].
+
+    The arithmetic is given in docs/architecture.md, section 1.
+    """
+
+    def attributes(self) -> AttributeTypes:
+        """``in_lo``/``in_hi`` bound the codes at the multiplier, after ``in_requant``."""
+        return {
+            **GEOMETRY,
+            "ich": ("i", True, 1),
+            "och": ("i", True, 1),
+            "group": ("i", False, 1, {1}),
+            "och_par": ("i", False, 1),
+            "ich_par": ("i", False, 1),
+            "ow_par": ("i", False, 1),
+            "mac_style": ("s", False, "dsp", MAC_STYLES),
+            "in_lo": ("i", True, -128),
+            "in_hi": ("i", True, 127),
+            "weight_bits": ("i", True, 8),
+            "in_requant": ("s", False, ""),
+            "requant": ("s", False, ""),
+            "merge_downsample": ("i", False, 0, {0, 1}),
+            "ds_tap": ("ints", False, [0, 0]),
+            "ds_in_requant": ("s", False, ""),
+            "ds_in_lo": ("i", False, 0),
+            "ds_in_hi": ("i", False, 0),
+            "ds_requant": ("s", False, ""),
+            "ds_weight_bits": ("i", False, 8),
+            "skip": ("s", False, "none", SKIP_MODES),
+            "acc_shift": ("i", False, 0),
+            "skip_shift": ("i", False, 0),
+            "pre_requant": ("s", False, ""),
+            # Quantised tensors of the original that live inside this task:
+            # {tensor: requantiser from total / from acc / from the downsample's acc}
+            "fused_tensors": ("s", False, ""),
+            "pre_fused_tensors": ("s", False, ""),
+            "ds_fused_tensors": ("s", False, ""),
+        }
+
+    @property
+    def has_downsample(self) -> bool:
+        """Whether a 1x1 convolution is merged in."""
+        return bool(self.get_nodeattr("merge_downsample"))
+
+    @property
+    def has_skip(self) -> bool:
+        """Whether a skip stream joins in this task."""
+        return self.get_nodeattr("skip") != "none"
+
+    def output_shapes(self) -> list[tuple[int, ...]]:
+        """Output picture, twice with a merged downsample."""
+        return [(1, *self.attrs("oh", "ow", "och"))] * (1 + self.has_downsample)
+
+    def compute(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        """Exact integer convolution; products are summed in float64, exact below 2^53."""
+        fh, fw, ich = self.attrs("fh", "fw", "ich")
+        raw = inputs[0].reshape(*inputs[0].shape[:3], fh, fw, ich)
+        acc = _dot(self.requantiser("in_requant")(raw), inputs[1]) + inputs[2]
+        outputs = [self.requantiser()(self._joined(acc, inputs[-1]))]
+        if self.has_downsample:
+            row, column = self.get_nodeattr("ds_tap")
+            tap = self.requantiser("ds_in_requant")(raw[:, :, :, row, column, :])
+            total = _dot(tap[..., None, None, :], inputs[3]) + inputs[4]
+            outputs.append(self.requantiser("ds_requant")(total))
+        return outputs
+
+    def _joined(self, acc: np.ndarray, skip: np.ndarray) -> np.ndarray:
+        if not self.has_skip:
+            return acc
+        acc_shift, skip_shift = self.attrs("acc_shift", "skip_shift")
+        if self.get_nodeattr("skip") == "epilogue":
+            acc = self.requantiser("pre_requant")(acc)
+        return (acc << acc_shift) + (skip << skip_shift)
+
+    def input_range(self) -> Range:
+        """Range of the codes at the multipliers."""
+        return Range(*self.attrs("in_lo", "in_hi"))
+
+    def ds_input_range(self) -> Range:
+        """Range of the codes at the merged downsample's multipliers."""
+        return Range(*self.attrs("ds_in_lo", "ds_in_hi"))
+
+    def total_range(self, acc: Range, skip: Range | None) -> Range:
+        """Range of what ``requant`` sees, given those of accumulator and skip code."""
+        if not self.has_skip:
+            return acc
+        if self.get_nodeattr("skip") == "epilogue":
+            acc = self.requantiser("pre_requant").output_range(acc)
+        acc_shift, skip_shift = self.attrs("acc_shift", "skip_shift")
+        return acc.shifted(acc_shift).plus(skip.shifted(skip_shift))
+
+    def problems(self) -> list[str]:
+        """Geometry, unroll factors, requantisers, and the number of inputs and outputs."""
+        found = [
+            *self.check_geometry(),
+            *self.check_positive("ich", "och", "weight_bits"),
+            *self.check_parallel("och_par", "och"),
+            *self.check_parallel("ich_par", "ich"),
+            *self.check_parallel("ow_par", "ow"),
+        ]
+        for name in ("in_requant", "requant", "ds_in_requant", "ds_requant", "pre_requant"):
+            found += self.check_requantiser(name)
+        expected = 3 + 2 * self.has_downsample + self.has_skip
+        if len(self.onnx_node.input) != expected:
+            found.append(f"needs {expected} inputs, found {len(self.onnx_node.input)}")
+        for name in ("acc_shift", "skip_shift"):
+            if self.get_nodeattr(name) < 0:
+                found.append(f"{name} = {self.get_nodeattr(name)} must not be negative")
+        return found
+
+
+def accumulator_range(weights: np.ndarray, bias: np.ndarray, codes: Range) -> Range:
+    """Exact range of ``bias + sum(w * x)`` over every x in ``codes``, all channels together.
+
+    Args:
+        weights: integers [och, fh, fw, ich].
+        bias: integers [och].
+        codes: range of the activations at the multiplier (0 of the padding included).
+    """
+    flat = weights.reshape(len(weights), -1).astype(np.int64)
+    ends = np.stack([flat * codes.lo, flat * codes.hi])
+    low = ends.min(axis=0).sum(axis=1) + bias
+    high = ends.max(axis=0).sum(axis=1) + bias
+    return Range(int(low.min()), int(high.max()))
+
+
+def _dot(windows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """[N, OH, OW, fh, fw, ich] x [och, fh, fw, ich] -> [N, OH, OW, och], exact."""
+    flat = windows.reshape(*windows.shape[:3], -1).astype(np.float64)
+    matrix = weights.reshape(len(weights), -1).T.astype(np.float64)
+    return (flat @ matrix).astype(np.int64)

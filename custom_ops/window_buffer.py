@@ -1,0 +1,73 @@
+"""WindowBuffer: the chain of FIFO slices that turns a picture into convolution windows."""
+
+from __future__ import annotations
+
+import numpy as np
+from finn_resnet.custom_ops.base import AttributeTypes
+from finn_resnet.custom_ops.window import GEOMETRY, WindowOp, extract_windows
+
+from finn_resnet.numerics.ranges import Range
+
+
+class WindowBuffer(WindowOp):
+    """Input [1, ih, iw, ich] -> windows [1, oh, ow, fh*fw*ich], order (fh, fw, ich).
+
+    With ``forward`` a second output repeats the input once it has left the buffer (the paper's
+    temporal reuse: the skip stream starts where the buffer ends).
+    """
+
+    def attributes(self) -> AttributeTypes:
+        """``pad_value``: code of the padding; ``in_lanes``: 0 means ``ow_par``."""
+        return {
+            **GEOMETRY,
+            "ich": ("i", True, 1),
+            "pad_value": ("i", False, 0),
+            "ich_par": ("i", False, 1),
+            "ow_par": ("i", False, 1),
+            "in_lanes": ("i", False, 0),
+            "forward": ("i", False, 0, {0, 1}),
+        }
+
+    def lanes_in(self) -> int:
+        """Number of input column lanes."""
+        return self.get_nodeattr("in_lanes") or self.get_nodeattr("ow_par")
+
+    def output_shapes(self) -> list[tuple[int, ...]]:
+        """Windows, and the forwarded picture."""
+        ih, iw, oh, ow, fh, fw, ich = self.attrs("ih", "iw", "oh", "ow", "fh", "fw", "ich")
+        shapes = [(1, oh, ow, fh * fw * ich), (1, ih, iw, ich)]
+        return shapes[: len(self.onnx_node.output)]
+
+    def compute(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        """im2col with the padding code, and the input itself when forwarded."""
+        fh, fw, stride, pads, fill = self.attrs("fh", "fw", "stride", "pads", "pad_value")
+        windows = extract_windows(inputs[0], (fh, fw), stride, pads, fill)
+        flat = windows.reshape(*windows.shape[:3], -1)
+        return [flat, inputs[0]][: len(self.onnx_node.output)]
+
+    def output_ranges(self, inputs: list[Range | None]) -> list[Range | None]:
+        """The input's, with the padding code where there is padding."""
+        found = inputs[0]
+        if found is None:
+            return [None] * len(self.onnx_node.output)
+        padded = any(self.get_nodeattr("pads"))
+        window = found.including(self.get_nodeattr("pad_value")) if padded else found
+        return [window, found][: len(self.onnx_node.output)]
+
+    def problems(self) -> list[str]:
+        """Geometry, unroll factors, and that the lanes meet every window the same way."""
+        found = [
+            *self.check_geometry(),
+            *self.check_parallel("ich_par", "ich"),
+            *self.check_parallel("ow_par", "ow"),
+        ]
+        lanes, columns = (
+            self.lanes_in(),
+            self.get_nodeattr("ow_par") * self.get_nodeattr("stride")[1],
+        )
+        if lanes < 1 or columns % lanes:
+            found.append(f"in_lanes = {lanes} must divide ow_par * stride = {columns}")
+        outputs = 1 + self.get_nodeattr("forward")
+        if len(self.onnx_node.output) != outputs:
+            found.append(f"forward needs {outputs} outputs, found {len(self.onnx_node.output)}")
+        return found
