@@ -1,0 +1,130 @@
+"""Progress of long steps: a live bar on a terminal, plain lines elsewhere, silence on request.
+
+Any room reports to `current()`; whoever drives a run chooses the display with `use`. All text goes
+to standard error, so that standard output stays clean for results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+
+class Progress:
+    """A display that shows nothing; the base of the others."""
+
+    def begin(self, step: str, index: int, total: int) -> None:
+        """Step number `index` (from 1) of `total` starts."""
+
+    def update(self, done: int, total: int) -> None:
+        """`done` of `total` units of the running step are finished."""
+
+    def end(self, step: str, seconds: float) -> None:
+        """The running step finished after `seconds`."""
+
+    def note(self, text: str) -> None:
+        """One line the user should see, whatever the display."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was found."""
+
+
+class PlainProgress(Progress):
+    """One line for each finished step and for each quarter of a long one; for logs."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._position = ""
+        self._quarter = 0
+
+    def begin(self, step: str, index: int, total: int) -> None:
+        """See `Progress.begin`."""
+        self._position, self._quarter = f"[{index}/{total}] {step}", 0
+
+    def update(self, done: int, total: int) -> None:
+        """See `Progress.update`."""
+        quarter = 4 * done // total if total else 0
+        if self._quarter < quarter < 4:
+            self.note(f"{self._position}: {done} of {total}")
+        self._quarter = quarter
+
+    def end(self, step: str, seconds: float) -> None:
+        """See `Progress.end`."""
+        self.note(f"{self._position}: {seconds:.1f} s")
+
+    def note(self, text: str) -> None:
+        """See `Progress.note`."""
+        print(text, file=self._stream, flush=True)
+
+
+class LiveProgress(Progress):
+    """A bar over the steps and, where a step counts, a bar inside it; for terminals."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as RichProgress
+
+        self._rich = RichProgress(
+            TextColumn("{task.description}", justify="left"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._steps = self._rich.add_task("build", total=None)
+        self._inner = self._rich.add_task("", total=None, visible=False)
+        self._rich.start()
+
+    def begin(self, step: str, index: int, total: int) -> None:
+        """See `Progress.begin`."""
+        self._rich.update(self._steps, description=step, completed=index - 1, total=total)
+
+    def update(self, done: int, total: int) -> None:
+        """See `Progress.update`."""
+        self._rich.update(self._inner, completed=done, total=total, visible=True)
+
+    def end(self, step: str, seconds: float) -> None:
+        """See `Progress.end`."""
+        self._rich.update(self._steps, advance=1)
+        self._rich.update(self._inner, visible=False)
+        self.note(f"[green]✓[/green] {step} [dim]{seconds:.1f} s[/dim]")
+
+    def note(self, text: str) -> None:
+        """See `Progress.note`."""
+        self._rich.console.print(text, highlight=False)
+
+    def close(self) -> None:
+        """See `Progress.close`."""
+        self._rich.stop()
+
+
+_SILENT = Progress()
+_current: contextvars.ContextVar[Progress] = contextvars.ContextVar("progress", default=_SILENT)
+
+
+def current() -> Progress:
+    """The display in use; a silent one unless a driver chose another."""
+    return _current.get()
+
+
+@contextlib.contextmanager
+def use(progress: Progress) -> Iterator[Progress]:
+    """Make `progress` the current display inside the `with` block, and close it after."""
+    token = _current.set(progress)
+    try:
+        yield progress
+    finally:
+        _current.reset(token)
+        progress.close()
+
+
+def for_terminal(quiet: bool = False) -> Progress:
+    """The display that suits standard error: live on a terminal, else plain lines."""
+    if quiet:
+        return _SILENT
+    return LiveProgress() if sys.stderr.isatty() else PlainProgress()
