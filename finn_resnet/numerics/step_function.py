@@ -1,8 +1,8 @@
 """The threshold proof: when are two monotone integer maps equal, and what can a chain become.
 
-A monotone map f from [lo, hi] to codes is fixed by f(lo) and by the smallest input that reaches each
-further code. Two maps are equal if and only if those agree, so at most 2^bits - 1 comparisons prove
-a fused chain exact over the whole reachable range.
+A monotone map f from [lo, hi] to codes is fixed by f(lo) and by the smallest input that reaches
+each further code. Two maps are equal if and only if those agree, so at most 2^bits - 1 comparisons
+prove a fused chain exact over the whole reachable range.
 """
 
 from __future__ import annotations

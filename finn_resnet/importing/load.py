@@ -1,0 +1,57 @@
+"""Read a model file and bring it to the one form the rest of the compiler expects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+from qonnx.core.modelwrapper import ModelWrapper
+
+from finn_resnet.errors import UserError
+from finn_resnet.importing.tidy import TidyQonnx
+
+
+def read_model(path: str | Path) -> ModelWrapper:
+    """The model as the file holds it, untouched.
+
+    Raises:
+        UserError: the file is missing, unreadable or no ONNX model.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"model file {path} does not exist; give a QONNX file")
+    try:
+        proto = onnx.load(path)
+        onnx.checker.check_model(_standard_part(proto))
+    except (DecodeError, OSError, onnx.checker.ValidationError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else "empty file"
+        raise UserError(f"{path} is not a readable ONNX model ({reason}); export it again") from None
+    if not proto.graph.node:
+        raise UserError(f"{path} holds no nodes; export the model again")
+    return ModelWrapper(proto)
+
+
+def load_model(path: str | Path) -> ModelWrapper:
+    """Read and tidy a QONNX (or QCDQ) model; the import step of every flow.
+
+    Raises:
+        UserError: as `read_model` and `TidyQonnx`.
+    """
+    return read_model(path).transform(TidyQonnx())
+
+
+def _standard_part(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Copy whose custom domains are all declared, so that onnx checks the rest."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    declared = {entry.domain for entry in copy.opset_import}
+    for domain in {node.domain for node in copy.graph.node} - declared:
+        copy.opset_import.append(onnx.helper.make_opsetid(domain, 1))
+    for node in copy.graph.node:
+        if node.op_type in ("Quant", "IntQuant") and not node.domain:
+            node.domain = "qonnx.custom_op.general"
+            if "qonnx.custom_op.general" not in declared:
+                copy.opset_import.append(onnx.helper.make_opsetid(node.domain, 1))
+                declared.add(node.domain)
+    return copy
