@@ -1,0 +1,70 @@
+"""Progress displays: plain lines for logs, silence by default, the right one for the place."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+from finn_resnet import progress
+
+
+def test_plain_progress_shows_steps_and_quarters():
+    stream = io.StringIO()
+    with progress.use(progress.PlainProgress(stream)):
+        progress.current().begin("verify", 2, 3)
+        for done in range(1, 1001):
+            progress.current().update(done, 1000)
+        progress.current().end("verify", 1.25)
+    assert stream.getvalue().splitlines() == [
+        "[2/3] verify: 250 of 1000",
+        "[2/3] verify: 500 of 1000",
+        "[2/3] verify: 750 of 1000",
+        "[2/3] verify: 1.2 s",
+    ]
+
+
+def test_the_display_is_silent_outside_a_use_block(capsys):
+    progress.current().begin("verify", 1, 1)
+    progress.current().update(1, 1)
+    progress.current().end("verify", 1.0)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_display_in_use_is_closed_on_a_fault():
+    class Closing(progress.Progress):
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    display = Closing()
+    try:
+        with progress.use(display):
+            raise RuntimeError
+    except RuntimeError:
+        pass
+    assert display.closed
+    assert progress.current() is not display
+
+
+def test_live_progress_keeps_finished_steps(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    display = progress.for_terminal()
+    assert isinstance(display, progress.LiveProgress)
+    with progress.use(display):
+        display.begin("generate", 1, 2)
+        display.update(3, 4)
+        display.end("generate", 0.5)
+    assert "generate" in terminal.getvalue()
+
+
+def test_logs_get_plain_lines_and_quiet_gets_none(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert isinstance(progress.for_terminal(), progress.PlainProgress)
+    assert type(progress.for_terminal(quiet=True)) is progress.Progress
