@@ -1,6 +1,7 @@
 """QONNX custom ops of the hardware graph, domain ``finn_resnet.custom_ops``."""
 
 from finn_resnet.custom_ops.base import DOMAIN
+from finn_resnet.custom_ops.channel_requant import ChannelRequant
 from finn_resnet.custom_ops.dma import InputDMA, OutputDMA
 from finn_resnet.custom_ops.elementwise import (
     StreamAdd,
@@ -16,6 +17,7 @@ from finn_resnet.custom_ops.window_buffer import WindowBuffer
 
 __all__ = [
     "DOMAIN",
+    "ChannelRequant",
     "DequantizeOutput",
     "InputDMA",
     "OutputDMA",

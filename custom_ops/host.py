@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp, to_codes, to_container
 from qonnx.custom_op.general.intquant import max_int, min_int, resolve_rounding_mode
 
+from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp, to_codes, to_container
 from finn_resnet.numerics.ranges import Range
 
 

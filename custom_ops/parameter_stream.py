@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp
 
+from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp
 from finn_resnet.numerics.ranges import Range
 
 MEM_STYLES = {"lut", "bram", "uram"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp
 
 GEOMETRY: AttributeTypes = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+
 from finn_resnet.custom_ops.base import AttributeTypes
 from finn_resnet.custom_ops.window import GEOMETRY, WindowOp, extract_windows
-
 from finn_resnet.numerics.ranges import Range
 
 

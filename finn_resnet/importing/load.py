@@ -26,7 +26,9 @@ def read_model(path: str | Path) -> ModelWrapper:
         onnx.checker.check_model(_standard_part(proto))
     except (DecodeError, OSError, onnx.checker.ValidationError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "empty file"
-        raise UserError(f"{path} is not a readable ONNX model ({reason}); export it again") from None
+        raise UserError(
+            f"{path} is not a readable ONNX model ({reason}); export it again"
+        ) from None
     if not proto.graph.node:
         raise UserError(f"{path} holds no nodes; export the model again")
     return ModelWrapper(proto)

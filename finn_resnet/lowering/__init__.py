@@ -1,0 +1,1 @@
+"""From QONNX float semantics to integer codes: the reasoning behind `LowerToHardware`."""

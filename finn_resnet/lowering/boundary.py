@@ -1,0 +1,126 @@
+"""The ends of the hardware graph: outputs, forks, and nodes nobody reads."""
+
+from __future__ import annotations
+
+from onnx import NodeProto
+from qonnx.core.modelwrapper import ModelWrapper
+
+from finn_resnet.importing.findings import Finding
+from finn_resnet.importing.quantiser import is_quant
+from finn_resnet.lowering.hardware_graph import HardwareGraphBuilder
+from finn_resnet.lowering.interpreter import Interpreter, Unsupported
+from finn_resnet.lowering.tensors import CodeTensor, Unknown
+
+
+def all_findings(model: ModelWrapper, interpreter: Interpreter) -> list[Finding]:
+    """Every problem of the model: whole-graph ones first, then node by node, then outputs."""
+    nodes = model.graph.node
+    moving = [n for n in nodes if is_quant(n) and interpreter.constant(n.output[0]) is None]
+    if not any(is_quant(n) for n in nodes):
+        return [
+            Finding(
+                model.graph.name or "graph", "model", "it has no Quant node: a float model",
+                "train or export it quantised (QONNX)",
+            )
+        ]  # fmt: skip
+    found = list(interpreter.findings)
+    if not moving and not found:
+        found.append(
+            Finding(
+                model.graph.name or "graph", "model", "no activation is quantised",
+                "quantise activations as well as weights",
+            )
+        )  # fmt: skip
+    if len(model.graph.input) != 1:
+        names = ", ".join(tensor.name for tensor in model.graph.input)
+        found.append(
+            Finding(
+                model.graph.name or "graph", "model", f"{len(model.graph.input)} inputs ({names})",
+                "use one picture input",
+            )
+        )  # fmt: skip
+    return found + _output_findings(model, interpreter)
+
+
+def _output_findings(model: ModelWrapper, interpreter: Interpreter) -> list[Finding]:
+    found = []
+    for tensor in model.graph.output:
+        value = interpreter.tensors.get(tensor.name)
+        if isinstance(value, CodeTensor | Unknown):
+            continue
+        try:
+            interpreter.codes(tensor.name)
+        except Unsupported:
+            remedy = "put a Quant node before the output"
+            found.append(Finding(tensor.name, "output", "it holds float values", remedy))
+    return found
+
+
+def add_outputs(model: ModelWrapper, interpreter: Interpreter) -> None:
+    """OutputDMA and DequantizeOutput for every graph output."""
+    builder = interpreter.builder
+    names = [tensor.name for tensor in model.graph.output]
+    for index, name in enumerate(names):
+        tensor = interpreter.tensors[name]
+        if tensor.name in names:
+            renamed = f"{tensor.name}_codes"
+            builder.rename(tensor.name, renamed)
+            for key, other in interpreter.tensors.items():
+                if isinstance(other, CodeTensor) and other.name == tensor.name:
+                    interpreter.tensors[key] = other.named(renamed)
+            tensor = interpreter.tensors[name]
+        h, w, ch = tensor.shape
+        bits = tensor.range.bits
+        memory = f"{name}_host"
+        builder.node(
+            "OutputDMA", f"output_dma_{index}", [tensor.name], [memory], h=h, w=w, ch=ch,
+            code_bytes=next(b for b in (1, 2, 4) if bits <= 8 * b),
+            signed=int(tensor.range.signed),
+        )  # fmt: skip
+        builder.describe(memory, (1, h, w, ch), tensor.range)
+        builder.node(
+            "DequantizeOutput", f"dequantize_output_{index}", [memory], [name],
+            scales=[float(s) for s in tensor.scale], shape=list(model.get_tensor_shape(name)),
+        )  # fmt: skip
+
+
+def drop_unread(builder: HardwareGraphBuilder, outputs: set[str]) -> None:
+    """Remove nodes whose results nobody reads."""
+    wanted, kept = set(outputs), []
+    for node in reversed(builder.nodes):
+        if wanted.intersection(node.output):
+            wanted.update(node.input)
+            kept.append(node)
+    builder.nodes[:] = kept[::-1]
+
+
+def insert_forks(builder: HardwareGraphBuilder) -> None:
+    """One StreamFork for every tensor with several readers, right behind its producer."""
+    for producer in list(builder.nodes):
+        for tensor in producer.output:
+            readers = [
+                (node, index)
+                for node in builder.nodes
+                for index, name in enumerate(node.input)
+                if name == tensor
+            ]
+            if len(readers) > 1:
+                _fork(builder, producer, tensor, readers)
+
+
+def _fork(
+    builder: HardwareGraphBuilder,
+    producer: NodeProto,
+    tensor: str,
+    readers: list[tuple[NodeProto, int]],
+) -> None:
+    copies = [f"{tensor}_copy{index}" for index in range(len(readers))]
+    for copy, (node, index) in zip(copies, readers, strict=True):
+        node.input[index] = copy
+        builder.describe_like(copy, tensor)
+    _, h, w, ch = builder.shape(tensor)
+    builder.node(
+        "StreamFork", f"{tensor}_fork", [tensor], copies, h=h, w=w, ch=ch, copies=len(copies)
+    )
+    fork = builder.nodes.pop()
+    builder.nodes.insert(builder.nodes.index(producer) + 1, fork)

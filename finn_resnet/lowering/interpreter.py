@@ -1,0 +1,160 @@
+"""Walks a QONNX graph in order, follows its integer codes and emits the hardware nodes.
+
+One function per operator lives in the layer modules; the interpreter holds what they share: the
+known tensors, the builder, the findings, and the precision of the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from onnx import NodeProto
+from qonnx.core.modelwrapper import ModelWrapper
+
+from finn_resnet.custom_ops.base import EXACT_IN_FLOAT32
+from finn_resnet.importing.findings import Finding
+from finn_resnet.importing.quantiser import UnsupportedQuantiser, is_quant, read_quantiser
+from finn_resnet.lowering.hardware_graph import HardwareGraphBuilder
+from finn_resnet.lowering.tensors import (
+    CodeTensor,
+    Constant,
+    FloatChain,
+    GraphInput,
+    Tensor,
+    Unknown,
+)
+from finn_resnet.numerics.requantiser import Requantiser
+
+
+class Unsupported(Exception):
+    """A node cannot become hardware; ``args`` are (reason, remedy)."""
+
+
+class NeedsFloat64(Exception):
+    """float32 execution of the original is not exact: its reference is the graph in float64."""
+
+
+Handler = Callable[["Interpreter", NodeProto], None]
+
+
+class Interpreter:
+    """State of one walk; see the module."""
+
+    def __init__(self, model: ModelWrapper, handlers: dict[str, Handler], precision: str) -> None:
+        self.model = model
+        self.precision = precision
+        self.builder = HardwareGraphBuilder()
+        self.findings: list[Finding] = []
+        self.tensors: dict[str, Tensor] = {}
+        self.chains: dict[str, tuple[FloatChain, Requantiser]] = {}
+        """By name of the Quant node that ends them: what `MergeBatchNorm` rewrites."""
+        self._handlers = handlers
+
+    def run(self) -> Interpreter:
+        """Visit every node; problems collect in ``findings``."""
+        for tensor in self.model.graph.input:
+            shape = tuple(self.model.get_tensor_shape(tensor.name))
+            self.tensors[tensor.name] = GraphInput(tensor.name, shape)
+        for node in self.model.graph.node:
+            self._visit(node)
+        return self
+
+    def _visit(self, node: NodeProto) -> None:
+        moving = [self.tensors.get(name) for name in node.input if name]
+        if any(isinstance(tensor, Unknown) for tensor in moving):
+            self._give_up(node)
+            return
+        handler = self._handlers.get("Quant" if is_quant(node) else node.op_type)
+        try:
+            if handler is None:
+                raise Unsupported(
+                    "this operator has no hardware form",
+                    "supported are " + ", ".join(sorted(self._handlers)),
+                )
+            handler(self, node)
+        except (Unsupported, UnsupportedQuantiser) as error:
+            reason, remedy = error.args
+            self.findings.append(Finding(node.name, node.op_type, reason, remedy))
+            self._give_up(node)
+
+    def _give_up(self, node: NodeProto) -> None:
+        for name in node.output:
+            self.tensors[name] = Unknown()
+
+    def constant(self, name: str) -> Constant | None:
+        """The parameter tensor ``name`` (initialiser, or Quant of one), None for a moving tensor."""
+        values = self.model.get_initializer(name)
+        if values is not None:
+            return Constant(values)
+        found = self.tensors.get(name)
+        return found if isinstance(found, Constant) else None
+
+    def codes(self, name: str) -> CodeTensor:
+        """The code tensor ``name``.
+
+        Raises:
+            Unsupported: it holds float values.
+        """
+        found = self.tensors.get(name)
+        if isinstance(found, CodeTensor):
+            return found
+        if isinstance(found, GraphInput):
+            raise Unsupported(
+                f"input {name} reaches it as float values", "put a Quant node on the graph input"
+            )
+        if isinstance(found, FloatChain):
+            raise Unsupported(
+                f"input {name} holds float values (after {found.nodes[-1].op_type})",
+                "put a Quant node between the float arithmetic and this node",
+            )
+        raise Unsupported(f"input {name} is a constant", "fold the constant arithmetic")
+
+    def needs_exact_float32(self, exact: bool) -> None:
+        """Leave for the float64 reference unless float32 execution is exact here."""
+        if not exact and self.precision == "float32":
+            raise NeedsFloat64
+
+    def check_sum(self, tensor: CodeTensor) -> None:
+        """float32 sums are exact below 2^24 on one power-of-two grid."""
+        largest = max(-tensor.range.lo, tensor.range.hi)
+        self.needs_exact_float32(tensor.exponent is not None and largest < EXACT_IN_FLOAT32)
+
+    def emit_requant(
+        self, source: CodeTensor, name: str, map_: Requantiser, **changes
+    ) -> CodeTensor:
+        """Append a StreamRequant; returns the resulting tensor."""
+        out = source.named(name, range=map_.output_range(source.range), **changes)
+        h, w, ch = source.shape
+        self.builder.node(
+            "StreamRequant", name, [source.name], [name], h=h, w=w, ch=ch, requant=map_.to_json()
+        )
+        self.describe(out)
+        return out
+
+    def describe(self, tensor: CodeTensor) -> None:
+        """Tell the builder shape and range of a code tensor."""
+        self.builder.describe(tensor.name, (1, *tensor.shape), tensor.range)
+
+
+def read_quant_constant(interpreter: Interpreter, node: NodeProto) -> Constant | None:
+    """Codes and values of a Quant on a parameter tensor; None when its input moves."""
+    source = interpreter.constant(node.input[0])
+    if source is None:
+        return None
+    quantiser = read_quantiser(interpreter.model, node)
+    codes = quantiser.codes(source.values)
+    return Constant(codes * quantiser.scale, codes, quantiser.scale, quantiser.bits)
+
+
+def fractions_of(values: np.ndarray) -> tuple[Fraction, ...]:
+    """Exact fractions of float scales: one if all are equal, else one per entry."""
+    flat = [Fraction(float(v)) for v in np.ravel(values)]
+    return tuple(flat[:1]) if len(set(flat)) == 1 else tuple(flat)
+
+
+def times(a: tuple[Fraction, ...], b: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    """Per-channel product of two scales."""
+    count = max(len(a), len(b))
+    return tuple(a[i % len(a)] * b[i % len(b)] for i in range(count))
