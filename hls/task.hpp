@@ -7,7 +7,8 @@
 ///                         fiber.
 /// FR_DATAFLOW_END()       ends the top function: checks the frame (untimed) or runs the network
 ///                         (FR_TIMED); nothing in synthesis.
-/// fr::iteration()         first statement of every pipelined loop body: a time step with FR_TIMED.
+/// fr::iteration(ii = 1)   first statement of every pipelined loop body: with FR_TIMED a time step
+///                         of ii cycles, the loop's initiation interval.
 /// fr::probe(id, value)    hands an accumulator to the test bench in builds with FR_PROBES.
 
 #ifdef __SYNTHESIS__
@@ -16,7 +17,7 @@
 #  define FR_DATAFLOW_END()
 
 namespace fr {
-inline void iteration() {}
+inline void iteration(int /*interval*/ = 1) {}
 }  // namespace fr
 
 #else
@@ -24,7 +25,19 @@ inline void iteration() {}
 #  include "stream.hpp"
 
 #  ifdef FR_TIMED
-#    include "simulation/timed_task.hpp"
+#    include "simulation/scheduler.hpp"
+
+// The tasks run when the whole network is known; the lambda outlives the call because the top
+// function only returns from FR_DATAFLOW_END.
+#    define FR_TASK(name, ...) \
+      ::fr::sim::Scheduler::instance().add_task(name, [&]() { __VA_ARGS__; })
+#    define FR_DATAFLOW_END() ::fr::sim::Scheduler::instance().run()
+
+namespace fr {
+inline void iteration(int interval = 1) {
+  sim::Scheduler::instance().current().iteration(interval);
+}
+}  // namespace fr
 #  else
 #    include "simulation/network.hpp"
 
@@ -36,7 +49,7 @@ inline void iteration() {}
 #    define FR_DATAFLOW_END() ::fr::sim::Network::instance().end_frame()
 
 namespace fr {
-inline void iteration() {}
+inline void iteration(int /*interval*/ = 1) {}
 }  // namespace fr
 
 #  endif  // FR_TIMED

@@ -19,8 +19,8 @@ struct Options {
   std::string probe_dir;             ///< --probes DIR (builds with FR_PROBES)
   bool progress = false;             ///< --progress: "frame N" on stdout after each frame
 #ifdef FR_TIMED
-  std::string depths;  ///< --depths FILE: {"stream": depth, ...} in place of the built depths
-  std::string result;  ///< --result FILE: the measurements as JSON
+  std::string settings;               ///< --settings FILE: depths and latencies, see settings.hpp
+  std::string result;                 ///< --result FILE: the measurements as JSON
   std::vector<std::string> traces;    ///< --trace a,b: occupancy of these streams over time
   double input_beats_per_cycle = 1;   ///< --input-rate R
   double output_beats_per_cycle = 1;  ///< --output-rate R
@@ -82,8 +82,8 @@ inline Options parse_options(int argc, char** argv) {
     } else if (key == "--probes") {
       options.probe_dir = value;
 #ifdef FR_TIMED
-    } else if (key == "--depths") {
-      options.depths = value;
+    } else if (key == "--settings") {
+      options.settings = value;
     } else if (key == "--result") {
       options.result = value;
     } else if (key == "--trace") {

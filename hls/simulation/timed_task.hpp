@@ -1,0 +1,219 @@
+#pragma once
+
+/// A task of the cycle-level simulation: a fiber with a clock.
+///
+/// A task is a pipeline that starts one iteration of its loop every II cycles and stalls as a whole
+/// (Vitis HLS `pipeline style=stp`): while any read finds no token, or any write no room, every
+/// stage waits, so iterations behind a missing input do not drain. The task's clock counts the
+/// cycles in which the pipeline advances:
+///
+///   iteration k reads at u_k = u_{k-1} + II and writes at u_k + pipeline_depth
+///   time(u) = u + stalls, with the least, never shrinking `stalls` such that
+///     time(u) >= write time of every token read at u, + 1
+///     time(u) >= read time of the token `depth` places earlier, + 1, for every token written at u
+///
+/// The "+ 1" are the FIFO's: a token is visible, and a slot free, one cycle after the clock edge
+/// that made it so. A frame ends with the pipeline drained (a process of an ap_ctrl_none dataflow
+/// region is called anew per frame, its loop does not rewind); the next frame's first iteration
+/// follows the last write by 1 + restart cycles. The equations have one least solution, so the
+/// cycles do not depend on the order in which fibers run.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulation/channel.hpp"
+#include "simulation/due_writes.hpp"
+#include "simulation/fault.hpp"
+#include "simulation/fiber.hpp"
+
+namespace fr {
+namespace sim {
+
+enum class Wait { kNone, kEmpty, kFull };
+
+/// What one frame cost a task, in cycles.
+struct FrameRecord {
+  Cycle begin = -1;  ///< time of the first iteration
+  Cycle end = -1;    ///< time of the last read or write
+  Cycle busy = 0;    ///< iterations times II
+  Cycle stalled_on_input = 0;
+  Cycle stalled_on_output = 0;
+};
+
+class Task {
+ public:
+  /// Stops the running fiber until its task is made ready.
+  using Suspend = void (*)();
+  /// Lets a stopped task run again.
+  using Wake = void (*)(Task*);
+
+  Task(std::string task_name, std::function<void()> task_body)
+      : name(std::move(task_name)), body(std::move(task_body)) {}
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  const std::string name;
+  const std::function<void()> body;  ///< runs one frame
+  Cycle pipeline_depth = 0;
+  Cycle restart = 0;
+  Suspend suspend = nullptr;
+  Wake wake = nullptr;
+  std::unique_ptr<Fiber> fiber;
+
+  std::vector<FrameRecord> frames;
+  bool finished = false;
+  Channel* waiting_for = nullptr;
+  Wait wait = Wait::kNone;
+
+  /// The cycle this task has reached.
+  Cycle now() const { return clock_ + stalls_; }
+
+  /// Runs `count` frames, one after the other.
+  void run(unsigned long count) {
+    for (unsigned long f = 0; f < count; ++f) {
+      frames.emplace_back();
+      body();
+      end_frame();
+    }
+    finished = true;
+  }
+
+  /// Starts the next iteration: first everything due before it happens. The one after it starts
+  /// `interval` (II) cycles later.
+  void iteration(Cycle interval) {
+    if (open_) {
+      step(clock_);
+      clock_ += interval_;
+    }
+    while (!writes_.empty() && writes_.front().due < clock_) step(writes_.front().due);
+    open_ = true;
+    interval_ = interval;
+    frames.back().busy += interval;
+  }
+
+  /// The open iteration reads the next token of `channel`; waits for it.
+  void note_read(Channel& channel) {
+    if (channel.reader != this) bind(channel, channel.reader, "read");
+    if (!open_ || channel.taken != channel.released) bad_access(channel, "reads");
+    while (channel.taken == channel.committed) {
+      channel.waiting_reader = this;
+      wait_for(channel, Wait::kEmpty);
+    }
+    require(channel.write_time(channel.taken) + 1, channel, Wait::kEmpty);
+    ++channel.taken;
+    reads_.push_back(&channel);
+  }
+
+  /// The open iteration writes a token to `channel`; it leaves the pipeline later.
+  void note_write(Channel& channel) {
+    if (channel.writer != this) bind(channel, channel.writer, "written");
+    if (!open_ || channel.last_issue == clock_) bad_access(channel, "writes");
+    channel.last_issue = clock_;
+    ++channel.issued;
+    writes_.push({clock_ + pipeline_depth, &channel});
+  }
+
+ private:
+  void bind(Channel& channel, Task*& end, const char* what) {
+    if (end != nullptr) {
+      throw Fault("stream '" + channel.name + "' is " + what + " by two tasks, '" + end->name +
+                  "' and '" + name + "': a stream has one writer and one reader");
+    }
+    end = this;
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void bad_access(const Channel& channel,
+                                                         const char* verb) const {
+    throw Fault("task '" + name + "' " + verb + " stream '" + channel.name +
+                (open_ ? "' twice in one iteration: a FIFO has one port, so the pipeline could not "
+                         "keep its interval"
+                       : "' outside a pipelined loop: put fr::iteration() first in the loop body"));
+  }
+
+  /// All that happens at clock `at`: waits until every slot is known, then gives it all one time.
+  void step(Cycle at) {
+    const std::size_t count = writes_.count_due(at);
+    for (std::size_t i = 0; i < count; ++i) {
+      Channel& channel = *writes_[i].channel;
+      while (!channel.slot_known()) {
+        channel.waiting_writer = this;
+        wait_for(channel, Wait::kFull);
+      }
+      require(channel.slot_time(), channel, Wait::kFull);
+    }
+    const Cycle time = settle(at);
+    for (Channel* channel : reads_) {
+      channel->release(time);
+      if (channel->waiting_writer != nullptr) wake_up(channel->waiting_writer);
+    }
+    reads_.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      Channel* channel = writes_[i].channel;
+      channel->commit(time);
+      if (channel->waiting_reader != nullptr) wake_up(channel->waiting_reader);
+    }
+    writes_.pop(count);
+  }
+
+  /// Stalls the pipeline until all that was required holds; the resulting time.
+  Cycle settle(Cycle at) {
+    FrameRecord& frame = frames.back();
+    const Cycle stall = needed_ - (at + stalls_);
+    if (stall > 0) {
+      stalls_ += stall;
+      const bool on_input = needed_kind_ == Wait::kEmpty;
+      (on_input ? frame.stalled_on_input : frame.stalled_on_output) += stall;
+      (on_input ? needed_by_->empty_stalls : needed_by_->full_stalls) += stall;
+    }
+    const Cycle time = at + stalls_;
+    if (frame.begin < 0) frame.begin = time;
+    frame.end = time;
+    return time;
+  }
+
+  void require(Cycle time, Channel& channel, Wait kind) {
+    if (time <= needed_) return;
+    needed_ = time;
+    needed_by_ = &channel;
+    needed_kind_ = kind;
+  }
+
+  void end_frame() {
+    if (open_) step(clock_);
+    while (!writes_.empty()) {
+      clock_ = writes_.front().due;
+      step(clock_);
+    }
+    clock_ += 1 + restart;
+    open_ = false;
+  }
+
+  void wait_for(Channel& channel, Wait kind) {
+    waiting_for = &channel;
+    wait = kind;
+    suspend();
+    wait = Wait::kNone;
+  }
+
+  void wake_up(Task*& waiting) {
+    wake(waiting);
+    waiting = nullptr;
+  }
+
+  Cycle clock_ = 0;
+  Cycle stalls_ = 0;
+  Cycle interval_ = 1;
+  bool open_ = false;
+  std::vector<Channel*> reads_;  ///< of the open iteration
+  DueWrites writes_;             ///< on their way through the pipeline
+  Cycle needed_ = 0;
+  Channel* needed_by_ = nullptr;
+  Wait needed_kind_ = Wait::kNone;
+};
+
+}  // namespace sim
+}  // namespace fr
