@@ -26,6 +26,7 @@ T read_ref(hls::stream<T>& s) {
 
 /// Initialiser of a stream declaration: its name and depth in simulation, nothing in synthesis.
 #  define FR_NAMED(name, depth)
+#  define FR_NAMED_LIST(...)
 #  define FR_NAMED_ARRAY1(name, depth)
 #  define FR_NAMED_ARRAY2(name, depth)
 #  define FR_NAMED_ARRAY3(name, depth)
@@ -42,6 +43,8 @@ T read_ref(hls::stream<T>& s) {
 #  define FR_NAMED_ARRAY14(name, depth)
 #  define FR_NAMED_ARRAY15(name, depth)
 #  define FR_NAMED_ARRAY16(name, depth)
+/// Larger arrays list their elements: FR_NAMED_LIST({"x_0", 2}, {"x_1", 2}, ...).
+#  define FR_NAMED_LIST(...)
 
 #else
 
@@ -95,6 +98,8 @@ const T& read_ref(stream<T>& s) {
     FR_LANES15(name, depth), { name "_15", depth }
 
 #  define FR_NAMED(name, depth) {name, depth}
+#  define FR_NAMED_LIST(...) \
+    { __VA_ARGS__ }
 #  define FR_NAMED_ARRAY1(name, depth) {FR_LANES1(name, depth)}
 #  define FR_NAMED_ARRAY2(name, depth) {FR_LANES2(name, depth)}
 #  define FR_NAMED_ARRAY3(name, depth) {FR_LANES3(name, depth)}
@@ -111,5 +116,6 @@ const T& read_ref(stream<T>& s) {
 #  define FR_NAMED_ARRAY14(name, depth) {FR_LANES14(name, depth)}
 #  define FR_NAMED_ARRAY15(name, depth) {FR_LANES15(name, depth)}
 #  define FR_NAMED_ARRAY16(name, depth) {FR_LANES16(name, depth)}
+#  define FR_NAMED_LIST(...) {__VA_ARGS__}
 
 #endif
