@@ -17,6 +17,7 @@ class ModelBuilder:
         self.rng = np.random.default_rng(seed)
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: list[onnx.TensorProto] = []
+        self.exponents: dict[str, int] = {}
 
     def constant(self, value: np.ndarray | float) -> str:
         name = f"c{len(self.initializers)}"
@@ -41,7 +42,7 @@ class ModelBuilder:
     ) -> str:
         """Quant node with scale 2**exponent."""
         inputs = [x, *map(self.constant, (2.0**exponent, zero_point, bits))]
-        return self.node(
+        name = self.node(
             "Quant",
             inputs,
             domain=QUANT_DOMAIN,
@@ -49,13 +50,18 @@ class ModelBuilder:
             narrow=int(narrow),
             rounding_mode="ROUND",
         )
+        self.exponents[name] = exponent
+        return name
 
-    def conv(self, x: str, ich: int, och: int, kernel: int, stride: int = 1, **extra: object) -> str:
-        """Convolution with quantised weights and bias, padded to keep the size at stride 1."""
+    def conv(
+        self, x: str, ich: int, och: int, kernel: int, stride: int = 1, **extra: object
+    ) -> str:
+        """Convolution with int8 weights and int16 bias, padded to keep the size at stride 1."""
         group = extra.get("group", 1)
-        weights = self.rng.normal(0, 0.3, (och, ich // group, kernel, kernel))
-        inputs = [x, self.quant(self.constant(weights), -6)]
-        inputs.append(self.quant(self.constant(self.rng.normal(0, 0.2, och)), -12, bits=16))
+        weights = self.constant(self.rng.normal(0, 0.3, (och, ich // group, kernel, kernel)))
+        inputs = [x, self.quant(weights, -6)]
+        bias = self.constant(self.rng.normal(0, 0.2, och))
+        inputs.append(self.quant(bias, self.exponents[x] - 6, bits=16))
         attributes = {
             "kernel_shape": [kernel] * 2,
             "strides": [stride] * 2,

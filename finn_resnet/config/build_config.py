@@ -55,6 +55,13 @@ class BuildConfig:
             object.__setattr__(self, name, kind.check(name, value))
         _refuse_contradictions(self)
 
+    @property
+    def clock_mhz(self) -> float | None:
+        """Clock in MHz, None where it is left to the board."""
+        period = self.synth_clk_period_ns
+        # Rounded to a hertz: the period of 214.3 MHz has no exact double.
+        return None if period is None else round(1000 / period, 6)
+
     def replace(self, **changes: Any) -> BuildConfig:
         """A copy with some keys changed, checked again."""
         return dataclasses.replace(self, **changes)

@@ -67,3 +67,9 @@ def test_replace_checks_again():
     assert config.replace(mode="paper").mode == "paper"
     with pytest.raises(UserError):
         config.replace(mode="papers")
+
+
+def test_the_clock_is_the_period_turned_round():
+    assert BuildConfig("resnet8", "KV260").clock_mhz is None
+    for mhz in (214.3, 250, 333.333333, 100):
+        assert BuildConfig("resnet8", "KV260", synth_clk_period_ns=1000 / mhz).clock_mhz == mhz

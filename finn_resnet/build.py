@@ -1,0 +1,123 @@
+"""The build flow: check everything, run the steps in order, swap the output in.
+
+`build` is the whole of `finn-resnet build` as a Python function; the steps it runs are in
+`finn_resnet.build_steps` and may be replaced or left out through the configuration.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from finn_resnet import build_report, build_steps, preflight, progress
+from finn_resnet.boards import load_board
+from finn_resnet.config import BuildConfig
+from finn_resnet.errors import UserError, did_you_mean
+from finn_resnet.output_folder import staged_output
+from finn_resnet.report.report_file import read_report, start_report, update_report
+
+if TYPE_CHECKING:
+    from qonnx.core.modelwrapper import ModelWrapper
+
+INTERMEDIATE_FOLDER = "intermediate_models"
+ORIGINAL_MODEL = f"{INTERMEDIATE_FOLDER}/00_original.onnx"
+SETTINGS_NAME = "build_config.json"
+
+Step = Callable[["ModelWrapper", BuildConfig], "ModelWrapper"]
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """A finished build: its folder, the final graph and the content of report.json."""
+
+    output_dir: Path
+    model: ModelWrapper
+    report: dict[str, Any]
+
+    @property
+    def mismatched_codes(self) -> int:
+        """Codes of the C++ that differ from the model's; 0 also where verification was skipped."""
+        verification = self.report["verification"]
+        return verification["mismatched_codes"] if verification else 0
+
+
+def build(config: BuildConfig) -> BuildResult:
+    """Turn a quantised model into a verified accelerator in `config.output_dir`.
+
+    Everything that can be wrong with the request is checked before the first file is written,
+    and an earlier build in the same folder is replaced only by a finished one.
+
+    Raises:
+        UserError: the request cannot be met, with what, why and the remedy.
+    """
+    config = preflight.completed(config)
+    steps = [(name, find_step(name)) for name in config.steps]
+    model = preflight.checked_model(config)
+    target = Path(config.output_dir)
+    with staged_output(target) as staging:
+        _start(config, staging)
+        model = run_steps(model, config.replace(output_dir=str(staging)), steps)
+    return BuildResult(target, model, read_report(target))
+
+
+def _start(config: BuildConfig, staging: Path) -> None:
+    """Put what identifies the build into its folder: settings, original model, board."""
+    start_report(staging)
+    settings = json.dumps(config.as_dict(), indent=2) + "\n"
+    (staging / SETTINGS_NAME).write_text(settings, encoding="utf-8")
+    (staging / INTERMEDIATE_FOLDER).mkdir()
+    shutil.copyfile(config.model, staging / ORIGINAL_MODEL)
+    build_report.record_board(load_board(config.board), config.replace(output_dir=str(staging)))
+
+
+def find_step(name: str) -> Step:
+    """The step function of a built-in step's name or of a dotted name `package.module.function`.
+
+    Raises:
+        UserError: no such step.
+    """
+    if name in build_steps.DEFAULT_STEPS:
+        return getattr(build_steps, name)
+    if "." not in name:
+        raise UserError(
+            f"step '{name}' is unknown; {did_you_mean(name, build_steps.DEFAULT_STEPS)}; a step of "
+            "your own is given as package.module.function"
+        )
+    module_name, _, function_name = name.rpartition(".")
+    try:
+        step = getattr(importlib.import_module(module_name), function_name)
+    except (ImportError, AttributeError, ValueError) as fault:
+        raise UserError(
+            f"step '{name}' cannot be imported: {fault}; check the name and PYTHONPATH"
+        ) from fault
+    if not callable(step):
+        raise UserError(f"step '{name}' is no function; give a function step(model, cfg)")
+    return step
+
+
+def run_steps(
+    model: ModelWrapper, config: BuildConfig, steps: list[tuple[str, Step]]
+) -> ModelWrapper:
+    """Run the steps in order, timing each and saving the graph after it."""
+    display = progress.current()
+    timings: dict[str, float] = {}
+    output_dir = Path(config.output_dir)
+    for index, (name, step) in enumerate(steps, 1):
+        label = name.rpartition(".")[2].removeprefix("step_")
+        display.begin(label.replace("_", " "), index, len(steps))
+        start = time.perf_counter()
+        model = step(model, config)
+        seconds = time.perf_counter() - start
+        # The same step may run twice: its times add up.
+        timings[label] = round(timings.get(label, 0.0) + seconds, 3)
+        update_report(output_dir, "timings_s", timings)
+        if config.save_intermediate_models:
+            model.save(str(output_dir / INTERMEDIATE_FOLDER / f"{index:02d}_{label}.onnx"))
+        display.end(label.replace("_", " "), seconds)
+    return model

@@ -1,0 +1,138 @@
+"""The steps of a build: functions `step(model, cfg) -> model`, run in the order of `DEFAULT_STEPS`.
+
+Each wraps one transformation or one room's entry point and writes its part of report.json in
+`cfg.output_dir`. All state between steps is the graph and what lies in that folder, so that steps
+can be left out, reordered where that makes sense, or replaced by a user's own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finn_resnet import build_report
+from finn_resnet.config import BuildConfig
+
+if TYPE_CHECKING:
+    from qonnx.core.modelwrapper import ModelWrapper
+    from qonnx.transformation.base import Transformation
+
+HLS_FOLDER = "hls"
+
+DEFAULT_STEPS = (
+    "step_merge_batch_norm",
+    "step_lower_to_hardware",
+    "step_fuse_requant_chains",
+    "step_merge_downsample",
+    "step_forward_window_buffer",
+    "step_absorb_add",
+    "step_set_parallelism",
+    "step_insert_width_adapters",
+    "step_set_stream_depths",
+    "step_size_streams",
+    "step_generate",
+    "step_estimate",
+    "step_simulate",
+    "step_verify",
+)
+
+
+def step_merge_batch_norm(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Merge batch normalisations into the convolutions before them, codes unchanged."""
+    from finn_resnet.transformation import MergeBatchNorm
+
+    return model.transform(MergeBatchNorm())
+
+
+def step_lower_to_hardware(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Turn the quantised graph into one hardware node for each task."""
+    from finn_resnet.transformation import LowerToHardware
+
+    model = model.transform(LowerToHardware())
+    build_report.record_model(model, cfg)
+    return model
+
+
+def step_fuse_requant_chains(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Fuse chains of quantisers into the task before them where that is proven equal."""
+    from finn_resnet.transformation import FuseRequantChains
+
+    return model.transform(FuseRequantChains())
+
+
+def step_merge_downsample(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Compute 1x1 downsample convolutions inside the convolution that reads the same pixels."""
+    from finn_resnet.transformation import MergeDownsampleLoop
+
+    return _optimise(model, cfg, "merge_downsample", MergeDownsampleLoop())
+
+
+def step_forward_window_buffer(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Feed skip connections from the window buffer of the first convolution."""
+    from finn_resnet.transformation import ForwardWindowBuffer
+
+    return _optimise(model, cfg, "forward_window_buffer", ForwardWindowBuffer())
+
+
+def step_absorb_add(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Add skip values inside the second convolution of a residual block."""
+    from finn_resnet.transformation import AbsorbAddIntoAccumulator
+
+    form = cfg.optimisations["absorb_add"]
+    return _optimise(
+        model, cfg, "absorb_add", AbsorbAddIntoAccumulator("exact" if form is True else form)
+    )
+
+
+def step_set_parallelism(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Choose the unroll factors by integer programming, or take those set by hand."""
+    from finn_resnet.boards import load_board
+    from finn_resnet.parallelism import AnnotateParallelism, ApplyFolding
+
+    if cfg.folding_config_file is not None:
+        return model.transform(ApplyFolding(cfg.folding_config_file))
+    return model.transform(
+        AnnotateParallelism(
+            load_board(cfg.board),
+            cfg.mode,
+            clock_mhz=cfg.clock_mhz,
+            target_fps=cfg.target_fps,
+            caps={name: percent / 100 for name, percent in cfg.caps.items()},
+        )
+    )
+
+
+def step_insert_width_adapters(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Put an adapter on every stream whose ends disagree on lanes or channels per token."""
+    from finn_resnet.transformation import InsertWidthAdapters
+
+    return model.transform(InsertWidthAdapters())
+
+
+def step_set_stream_depths(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Set the stream depths of the published formulas."""
+    from finn_resnet.transformation import SetStreamDepths
+
+    return model.transform(SetStreamDepths())
+
+
+def step_generate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Write the HLS C++ project to `<output_dir>/hls`."""
+    from finn_resnet.generation import generate_project
+
+    generate_project(model, Path(cfg.output_dir) / HLS_FOLDER, cfg.top_name)
+    return model
+
+
+def _optimise(
+    model: ModelWrapper, cfg: BuildConfig, name: str, transformation: Transformation
+) -> ModelWrapper:
+    """Apply an optimisation if the configuration asks for it, and report what it did."""
+    before = len(model.graph.node)
+    if cfg.optimisations[name] is not False:
+        model = model.transform(transformation)
+    removed = before - len(model.graph.node)
+    build_report.record_optimisation(
+        cfg, name, {"applied": removed > 0, "removed_nodes": removed, "changed_codes": None}
+    )
+    return model

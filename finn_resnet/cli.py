@@ -1,0 +1,337 @@
+"""The command `finn-resnet`.
+
+Heavy imports happen inside the commands, so that `--help` answers at once. Errors of the user are
+one line on standard error and exit code 2; a result that is not what was promised (codes that
+differ, a deadlock) is exit code 1; faults of ours keep their traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from finn_resnet import __version__
+from finn_resnet.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from finn_resnet.build import BuildResult
+
+EXIT_FAILED = 1
+EXIT_USER_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+_SWITCHES = {"on": True, "off": False}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of the console script: run a command and exit with its code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit code; faults of ours pass through as exceptions."""
+    try:
+        return cli.main(arguments, prog_name="finn-resnet", standalone_mode=False) or 0
+    except UserError as error:
+        return _fail(str(error))
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough. Keep the interpreter from complaining on exit.
+        sys.stdout = None
+        return 0
+
+
+def _fail(message: str) -> int:
+    click.echo("error: " + " ".join(message.split()), err=True)
+    return EXIT_USER_ERROR
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="finn-resnet")
+def cli() -> None:
+    """From a quantised residual CNN (QONNX) to a verified FPGA dataflow accelerator.
+
+    \b
+    First steps:
+      finn-resnet models                          shipped models
+      finn-resnet check MODEL                     what of a model maps to hardware
+      finn-resnet build resnet8 --board KV260     build, verify and report
+      finn-resnet report output_resnet8_kv260     show the report again
+    """
+
+
+def _display_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
+    verbose = click.option("-v", "--verbose", is_flag=True, help="Show warnings of the libraries.")
+    return quiet(verbose(command))
+
+
+def _board_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--board", help="Target board, e.g. KV260 or Ultra96.")(command)
+
+
+@cli.command()
+@click.argument("source", metavar="CONFIG.json|MODEL")
+@_board_option
+@click.option("--output-dir", help="Folder to write; replaced as a whole.  [output_MODEL_BOARD]")
+@click.option("--mode", help="Parallelism search: full or paper.  [full]")
+@click.option("--clock-mhz", type=float, help="Clock in MHz.  [the board's]")
+@click.option("--target-fps", type=float, help="Fewest resources that reach this frame rate.")
+@click.option("--folding", metavar="JSON", help="Parallelism by hand, FINN-style JSON file.")
+@click.option(
+    "--cap",
+    "caps",
+    metavar="RESOURCE=PERCENT",
+    multiple=True,
+    help="Greatest share of dsp, lut, ff, bram36 or uram; may be repeated.",
+)
+@click.option(
+    "--optimise",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="merge_downsample=on|off, forward_window_buffer=on|off, "
+    "absorb_add=on|off|exact|accumulator; may be repeated.",
+)
+@click.option("--images", metavar="PATH", help="Images to verify on (.npz, .npy or a folder).")
+@click.option("--num-images", type=int, help="Number of images to verify.")
+@click.option("--skip-verification", is_flag=True, help="Do not compare the C++ with the model.")
+@click.option(
+    "--set",
+    "assignments",
+    metavar="KEY=JSON",
+    multiple=True,
+    help="Any configuration key (docs/config.md); may be repeated.",
+)
+@_display_options
+def build(source: str, quiet: bool, verbose: bool, **options: Any) -> int:
+    """Build an accelerator from a configuration or a model.
+
+    CONFIG.json is a file or the name of a shipped configuration (finn-resnet configs); MODEL is a
+    QONNX file or the name of a shipped model and needs --board. Options win over the
+    configuration. The output folder holds the HLS C++ project, the graph after every step and
+    report.json; it is replaced only by a finished build.
+    """
+    from finn_resnet.build import build as build_accelerator
+
+    config = _build_config(source, _overrides(options))
+    with _display(quiet, verbose):
+        result = build_accelerator(config)
+    return _conclude(result, quiet)
+
+
+def _build_config(source: str, overrides: dict[str, Any]) -> Any:
+    from finn_resnet.config import BuildConfig, load_config, shipped_configs
+
+    if source.endswith(".json") or source in shipped_configs():
+        return load_config(source, overrides)
+    if "board" not in overrides:
+        raise UserError(
+            f"a build of model '{source}' needs a board; add --board (finn-resnet boards lists "
+            "them), or give a configuration (finn-resnet configs)"
+        )
+    return BuildConfig(**{**overrides, "model": source})
+
+
+def _overrides(options: dict[str, Any]) -> dict[str, Any]:
+    """Configuration keys of the options that were given."""
+    named = {
+        "board": options["board"],
+        "output_dir": options["output_dir"],
+        "mode": options["mode"],
+        "target_fps": options["target_fps"],
+        "folding_config_file": options["folding"],
+        "verify_images": options["images"],
+        "verify_num_images": options["num_images"],
+    }
+    overrides = {key: value for key, value in named.items() if value is not None}
+    if options["clock_mhz"] is not None:
+        if not options["clock_mhz"] > 0:
+            raise UserError(f"--clock-mhz {options['clock_mhz']:g} is not above 0; give MHz")
+        overrides["synth_clk_period_ns"] = 1000 / options["clock_mhz"]
+    if options["caps"]:
+        overrides["caps"] = dict(_split("--cap", text, _parse_json) for text in options["caps"])
+    if options["optimise"]:
+        overrides["optimisations"] = dict(
+            _split("--optimise", text, lambda word: _SWITCHES.get(word, word))
+            for text in options["optimise"]
+        )
+    if options["skip_verification"]:
+        overrides["verify_steps"] = []
+    overrides.update(_split("--set", text, _parse_json) for text in options["assignments"])
+    return overrides
+
+
+def _split(option: str, text: str, parse: Callable[[str], Any]) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UserError(f"{option} '{text}' is not of the form NAME=VALUE")
+    return name, parse(value)
+
+
+def _parse_json(text: str) -> Any:
+    """JSON, or the text itself where it is no JSON: `mode=paper` needs no inner quotes."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _display(quiet: bool, verbose: bool) -> Any:
+    import logging
+    import warnings
+
+    from finn_resnet import progress
+
+    if not verbose:
+        # qonnx and onnxruntime warn about their own workings, which a user cannot act on.
+        warnings.simplefilter("ignore")
+        logging.getLogger().setLevel(logging.ERROR)
+    return progress.use(progress.for_terminal(quiet))
+
+
+def _conclude(result: BuildResult, quiet: bool) -> int:
+    from finn_resnet.report.table import print_report
+
+    if not quiet:
+        print_report(result.report, _console())
+        click.echo(f"written to {result.output_dir}")
+    if result.mismatched_codes:
+        return _fail_result(
+            f"{result.mismatched_codes} codes of the C++ differ from the model, see "
+            f"{result.output_dir}/report.json"
+        )
+    return 0
+
+
+def _fail_result(message: str) -> int:
+    click.echo(f"failed: {message}", err=True)
+    return EXIT_FAILED
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        # A pipe has no width; do not fold tables to the 80 columns rich assumes.
+        console.width = 160
+    return console
+
+
+@cli.command()
+@click.argument("model")
+@_display_options
+def check(model: str, quiet: bool, verbose: bool) -> int:
+    """Say what of a model maps to hardware, node by node.
+
+    MODEL is a QONNX file or the name of a shipped model. Every place that does not map is listed
+    at once, with the reason and the remedy, and the exit code is 2.
+    """
+    from finn_resnet.importing import check_model, load_model
+    from finn_resnet.model_source import find_model
+
+    path = find_model(model)
+    with _display(quiet=True, verbose=verbose):
+        tidy = load_model(path)
+        findings = check_model(tidy)
+    for finding in findings:
+        click.echo(f"error: {finding}", err=True)
+    if findings:
+        click.echo(f"{path}: {len(findings)} of its nodes cannot become hardware", err=True)
+        return EXIT_USER_ERROR
+    if not quiet:
+        _print_mapping(tidy)
+        click.echo(f"{path}: every node maps to hardware")
+    return 0
+
+
+def _print_mapping(model: Any) -> None:
+    from rich.table import Table
+
+    from finn_resnet.node_mapping import map_nodes
+
+    table = Table("node", "operator", "hardware tasks")
+    for mapping in map_nodes(model):
+        table.add_row(mapping.node, mapping.op, " + ".join(mapping.tasks) or "none: relabels codes")
+    _console().print(table)
+
+
+@cli.command()
+@click.argument("output_dir", metavar="OUTPUT_DIR")
+@click.option("--json", "as_json", is_flag=True, help="Print report.json instead of tables.")
+def report(output_dir: str, as_json: bool) -> None:
+    """Show the report of a build."""
+    from finn_resnet.report import read_report
+
+    content = read_report(output_dir)
+    if as_json:
+        click.echo(json.dumps(content, indent=2))
+        return
+    from finn_resnet.report.table import print_report
+
+    print_report(content, _console())
+
+
+@cli.command()
+def boards() -> None:
+    """List the boards with their parts, clocks and budgets."""
+    from rich.table import Table
+
+    from finn_resnet.boards import known_boards, load_board
+    from finn_resnet.report.table import RESOURCES
+
+    table = Table("board", "also", "part", "MHz", *RESOURCES.values())
+    for name in known_boards():
+        board = load_board(name)
+        budget = board.budget.as_dict()
+        table.add_row(
+            board.name,
+            ", ".join(board.aliases),
+            board.part,
+            f"{board.clock_mhz:g}",
+            *(f"{budget[key]:,}" for key in RESOURCES),
+        )
+    _console().print(table)
+
+
+@cli.command()
+def models() -> None:
+    """List the models that come with the package."""
+    from finn_resnet.model_source import shipped_models
+
+    for name, path in shipped_models().items():
+        click.echo(f"{name}  {path}")
+
+
+@cli.command()
+def configs() -> None:
+    """List the build configurations that come with the package."""
+    from finn_resnet.config import shipped_configs
+
+    for name, path in shipped_configs().items():
+        click.echo(f"{name}  {path}")
+
+
+@cli.command("config-reference")
+@click.option("--markdown", is_flag=True, help="The page docs/config.md instead of JSON schema.")
+def config_reference(markdown: bool) -> None:
+    """Print the JSON schema of a build configuration, for editors and other programs."""
+    from finn_resnet.config import json_schema, markdown_reference
+
+    click.echo(markdown_reference() if markdown else json.dumps(json_schema(), indent=2), nl=False)
+    if not markdown:
+        click.echo()
+
+
+if __name__ == "__main__":
+    main()

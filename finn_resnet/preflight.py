@@ -1,0 +1,86 @@
+"""Everything that can be wrong with a build, checked before its first file is written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finn_resnet.build_steps import DEFAULT_STEPS
+from finn_resnet.config import BuildConfig
+from finn_resnet.errors import UserError
+from finn_resnet.model_source import find_model
+from finn_resnet.output_folder import check_output_folder
+from finn_resnet.verification_input import verification_images
+
+if TYPE_CHECKING:
+    from qonnx.core.modelwrapper import ModelWrapper
+
+# Steps that compile the generated C++.
+_COMPILING_STEPS = ("step_size_streams", "step_simulate", "step_verify")
+
+
+def completed(config: BuildConfig) -> BuildConfig:
+    """`config` with the model found and every key that was left out filled in.
+
+    Raises:
+        UserError: unknown model or board, or a part that is not the board's.
+    """
+    from finn_resnet.boards import load_board
+
+    board = load_board(config.board)
+    if config.fpga_part is not None and config.fpga_part != board.part:
+        raise UserError(
+            f"config keys 'board' and 'fpga_part' contradict: {board.name} has {board.part}, not "
+            f"{config.fpga_part}; leave fpga_part out"
+        )
+    path = find_model(config.model).resolve()
+    name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
+    return config.replace(
+        model=str(path),
+        fpga_part=board.part,
+        output_dir=config.output_dir or f"output_{name}_{board.name.lower()}",
+        synth_clk_period_ns=config.synth_clk_period_ns or 1000 / board.clock_mhz,
+        top_name=config.top_name or (name if name[0].isalpha() else f"top_{name}"),
+        steps=config.steps or DEFAULT_STEPS,
+    )
+
+
+def checked_model(config: BuildConfig) -> ModelWrapper:
+    """Load the model of a completed configuration and check all that a build of it needs.
+
+    Returns:
+        The tidied model.
+
+    Raises:
+        UserError: the output folder, the model, the images or the compiler are not fit.
+    """
+    from finn_resnet.importing import check_model, load_model
+    from finn_resnet.importing.findings import refuse
+
+    inputs = [config.model, config.folding_config_file, config.verify_images]
+    check_output_folder(
+        Path(config.output_dir), [Path(path) for path in inputs if path is not None]
+    )
+    _check_tools(config)
+    model = load_model(config.model)
+    refuse(check_model(model))
+    if _verifies(config):
+        verification_images(model, config)
+    return model
+
+
+def _verifies(config: BuildConfig) -> bool:
+    return "step_verify" in config.steps and bool(config.verify_steps)
+
+
+def _check_tools(config: BuildConfig) -> None:
+    compiles = set(_COMPILING_STEPS) & set(config.steps)
+    if not config.verify_steps:
+        compiles.discard("step_verify")
+    if not config.auto_fifo_depths:
+        compiles.discard("step_size_streams")
+    if compiles:
+        from finn_resnet.simulation import find_compiler
+
+        find_compiler()
