@@ -1,0 +1,195 @@
+"""Compile a generated C++ project into a simulation executable.
+
+Executables are kept in a cache folder, named by a hash of everything that went into them, so that
+the same project with the same switches is compiled once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+
+from finn_resnet.errors import UserError
+from finn_resnet.simulation.ap_headers import find_ap_headers
+from finn_resnet.simulation.project import PROJECT_FILE, load_project
+
+CACHE_VARIABLE = "FINN_RESNET_CACHE_DIR"
+EXECUTABLE = "sim"
+
+_KEPT_EXECUTABLES = 64
+_SOURCE_SUFFIXES = {".cpp", ".hpp", ".inc", ".json"}
+_BASE_FLAGS = ("-std=c++17", "-Wno-unknown-pragmas")
+_OPTIMISED = ("-O2",)
+_SANITISED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+_SANITISED_DEFINES = ("-DFR_CHECKED",)
+
+
+class CompilationError(RuntimeError):
+    """A generated project does not compile: a fault of the generator, or an edited source."""
+
+
+def find_compiler() -> str:
+    """Path of the C++ compiler: ``$CXX`` if set, else g++, else clang++.
+
+    Raises:
+        UserError: ``$CXX`` names no program, or there is no compiler at all.
+    """
+    chosen = os.environ.get("CXX")
+    if chosen:
+        found = shutil.which(chosen)
+        if found is None:
+            raise UserError(
+                f"CXX={chosen!r} is no program on the PATH; set CXX to a C++17 compiler or unset it"
+            )
+        return found
+    for name in ("g++", "clang++"):
+        found = shutil.which(name)
+        if found is not None:
+            return found
+    raise UserError(
+        "no C++ compiler found (looked for g++ and clang++); install one or set CXX to its path"
+    )
+
+
+def cache_folder() -> Path:
+    """Folder of compiled simulations: ``$FINN_RESNET_CACHE_DIR``, else the user's cache folder.
+
+    Raises:
+        UserError: it cannot be created.
+    """
+    chosen = os.environ.get(CACHE_VARIABLE)
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = Path(chosen) if chosen else base / "finn_resnet"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise UserError(
+            f"cache folder '{folder}' cannot be created: {fault.strerror}; set {CACHE_VARIABLE} to "
+            "a folder you may write"
+        ) from fault
+    return folder
+
+
+def compile_project(
+    project_dir: str | Path,
+    *,
+    timed: bool = False,
+    ap_int: bool = False,
+    probes: bool = False,
+    sanitise: bool = False,
+) -> Path:
+    """Compile the project in ``project_dir`` and return its executable, from the cache if it can.
+
+    Args:
+        project_dir: folder with project.json (docs/architecture.md, section 3).
+        timed: cycle-level simulation instead of the untimed one.
+        ap_int: the vendor's real integer headers instead of native integers.
+        probes: record accumulators.
+        sanitise: address and undefined-behaviour sanitisers and range checks, slower.
+
+    Raises:
+        UserError: no compiler, no ap_int headers, or a folder that cannot be read or written.
+        CompilationError: the compiler refuses the project.
+    """
+    folder = Path(project_dir)
+    project = load_project(folder)
+    compiler = find_compiler()
+    flags = _flags(folder, timed=timed, ap_int=ap_int, probes=probes, sanitise=sanitise)
+    target = cache_folder() / _key(folder, compiler, flags)
+    executable = target / EXECUTABLE
+    if executable.is_file():
+        os.utime(target)
+        return executable
+    staging = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    staging.mkdir()
+    try:
+        sources = [folder / name for name in project.sources]
+        _build(compiler, flags, sources, staging)
+        shutil.copyfile(folder / PROJECT_FILE, staging / PROJECT_FILE)
+        _move(staging, target)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    _forget_old_executables(target.parent)
+    return executable
+
+
+def _flags(
+    folder: Path, *, timed: bool, ap_int: bool, probes: bool, sanitise: bool
+) -> tuple[str, ...]:
+    flags = [*_BASE_FLAGS, *(_SANITISED if sanitise else _OPTIMISED)]
+    flags += [f"-I{folder.resolve()}", f"-I{folder.resolve() / 'include'}"]
+    if timed:
+        flags.append("-DFR_TIMED")
+    if probes:
+        flags.append("-DFR_PROBES")
+    if sanitise:
+        flags += _SANITISED_DEFINES
+    if ap_int:
+        flags += ["-DFR_USE_AP_INT", f"-isystem{find_ap_headers()}"]
+    return tuple(flags)
+
+
+def _key(folder: Path, compiler: str, flags: tuple[str, ...]) -> str:
+    """Hash of all sources, the switches and the compiler; not of where the project lies."""
+    digest = hashlib.sha256()
+    switches = [flag for flag in flags if not flag.startswith("-I")]
+    digest.update(repr([compiler, _version(compiler), switches]).encode())
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in _SOURCE_SUFFIXES and path.is_file():
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
+            digest.update(content)
+    return digest.hexdigest()[:32]
+
+
+@lru_cache(maxsize=8)
+def _version(compiler: str) -> str:
+    done = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
+    return done.stdout
+
+
+def _build(compiler: str, flags: tuple[str, ...], sources: list[Path], folder: Path) -> None:
+    """Compile every source, as many at a time as there are cores, and link."""
+    objects = [folder / f"{source.stem}.o" for source in sources]
+    commands = [
+        [compiler, *flags, "-c", str(source), "-o", str(target)]
+        for source, target in zip(sources, objects, strict=True)
+    ]
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        for _ in pool.map(_run_compiler, commands):
+            pass
+    _run_compiler([compiler, *flags, *map(str, objects), "-o", str(folder / EXECUTABLE)])
+    for path in objects:
+        path.unlink()
+
+
+def _run_compiler(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return
+    errors = [line for line in done.stderr.splitlines() if "error" in line]
+    reason = errors[0] if errors else done.stderr.strip()[:400]
+    raise CompilationError(f"the C++ does not compile: {reason}")
+
+
+def _move(staging: Path, target: Path) -> None:
+    try:
+        staging.rename(target)
+    except OSError:
+        # Another process compiled the same project meanwhile; its result is as good.
+        if not (target / EXECUTABLE).is_file():
+            raise
+
+
+def _forget_old_executables(cache: Path) -> None:
+    """Keep the executables used last; the cache must not grow without end."""
+    entries = [path for path in cache.iterdir() if (path / EXECUTABLE).is_file()]
+    entries.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in entries[_KEPT_EXECUTABLES:]:
+        shutil.rmtree(path, ignore_errors=True)
