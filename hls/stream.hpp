@@ -43,8 +43,6 @@ T read_ref(hls::stream<T>& s) {
 #  define FR_NAMED_ARRAY14(name, depth)
 #  define FR_NAMED_ARRAY15(name, depth)
 #  define FR_NAMED_ARRAY16(name, depth)
-/// Larger arrays list their elements: FR_NAMED_LIST({"x_0", 2}, {"x_1", 2}, ...).
-#  define FR_NAMED_LIST(...)
 
 #else
 
@@ -116,6 +114,5 @@ const T& read_ref(stream<T>& s) {
 #  define FR_NAMED_ARRAY14(name, depth) {FR_LANES14(name, depth)}
 #  define FR_NAMED_ARRAY15(name, depth) {FR_LANES15(name, depth)}
 #  define FR_NAMED_ARRAY16(name, depth) {FR_LANES16(name, depth)}
-#  define FR_NAMED_LIST(...) {__VA_ARGS__}
 
 #endif

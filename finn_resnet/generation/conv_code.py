@@ -1,0 +1,211 @@
+"""Code of a StreamConv: exact accumulator widths, packed chains, requantisers."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import ceil, log2
+
+import numpy as np
+
+from finn_resnet.custom_ops.stream_conv import accumulator_range
+from finn_resnet.generation.config_struct import Member, config_struct, table_member
+from finn_resnet.generation.cpp import array_range, code_type, grouped, signed_bits
+from finn_resnet.generation.requant_config import requant_config
+from finn_resnet.generation.task_code import NodeCode, NodeContext, Probe, TaskCall
+from finn_resnet.numerics.dsp_packing import chain_ends, is_packable, tap_order
+from finn_resnet.numerics.ranges import Range
+
+
+def conv_code(node: NodeContext) -> NodeCode:
+    """Config struct(s), task and probes of a convolution."""
+    op = node.op
+    code = NodeCode(node.name)
+    merged = op.has_downsample
+    downsample = f"{node.name}_ds_config"
+    if merged:
+        code.structs += _downsample_structs(node, downsample)
+    requants = _requantisers(node)
+    for config in requants.values():
+        code.structs += config.structs
+    constants, mac_types = _constants(node)
+    window, weights, out = node.inputs[0], node.inputs[1], node.outputs[0]
+    types = {
+        "window_t": window.token_type,
+        "weights_t": weights.token_type,
+        "out_t": out.token_type,
+        "skip_t": node.inputs[-1].token_type if op.has_skip else out.token_type,
+        **mac_types,
+        **{name: config.type_name for name, config in requants.items()},
+        "ds": downsample if merged else "fr::no_downsample",
+    }
+    code.structs.append(config_struct(node.config, _doc(node), constants, types))
+    code.tasks.append(_task(node, constants))
+    code.probes = _probes(node)
+    return code
+
+
+def _doc(node: NodeContext) -> list[str]:
+    names = ("ich", "och", "ih", "iw", "oh", "ow", "fh", "fw")
+    ich, och, ih, iw, oh, ow, fh, fw = node.op.attrs(*names)
+    return [f"Convolution {fh}x{fw}: {ih}x{iw}x{ich} to {oh}x{ow}x{och}."]
+
+
+def _requantisers(node: NodeContext) -> dict:
+    op = node.op
+    och, och_par, ich, ich_par = op.attrs("och", "och_par", "ich", "ich_par")
+    acc, total = accumulator_ranges(node)
+    inputs = {
+        "in_requant": (node.inputs[0].codes, ich, ich_par),
+        "requant": (total, och, och_par),
+    }
+    if op.get_nodeattr("skip") == "epilogue":
+        inputs["pre_requant"] = (acc, och, och_par)
+    return {
+        name: requant_config(op.requantiser(name), codes, f"{node.name}_{name}", channels, entries)
+        for name, (codes, channels, entries) in inputs.items()
+    }
+
+
+def accumulator_ranges(node: NodeContext) -> tuple[Range, Range]:
+    """Exact ranges of ``acc`` and ``total``, partial sums included."""
+    op = node.op
+    codes = op.input_range().including(0)
+    acc = accumulator_range(node.constant(1), node.constant(2), codes)
+    skip = node.inputs[-1].codes.including(0) if op.has_skip else None
+    return acc, op.total_range(acc, skip)
+
+
+def mac_constants(
+    weights: np.ndarray, codes: Range, ich_par: int, *, dsp: bool
+) -> tuple[dict[str, Member], dict[str, str]]:
+    """Members and types that mac.hpp asks for.
+
+    Args:
+        weights: integers ``[och, fh, fw, ich]``.
+        codes: range of the activations at the multiplier.
+        ich_par: input channels per iteration.
+        dsp: whether products go to DSPs, packed where the operands fit.
+    """
+    rows = tap_order(weights, ich_par)
+    packed = dsp and is_packable(array_range(rows), codes)
+    ends = chain_ends(rows, codes) if packed else (rows.shape[-1],)
+    flat = rows.reshape(-1, 1, 1, rows.shape[-1])
+    sums = accumulator_range(flat, np.zeros(len(flat), np.int64), codes.including(0))
+    constants: dict[str, Member] = {
+        "packed": packed,
+        "use_dsp": dsp,
+        "chains": len(ends),
+        "chain_end": list(ends),
+        "sum_bits": signed_bits(sums),
+    }
+    return constants, {"mac_in_t": code_type(codes.including(0))}
+
+
+def _constants(node: NodeContext) -> tuple[dict[str, Member], dict[str, str]]:
+    op = node.op
+    acc, total = accumulator_ranges(node)
+    form = op.get_nodeattr("skip")
+    acc_shift, skip_shift, och_par, ich_par = op.attrs(
+        "acc_shift", "skip_shift", "och_par", "ich_par"
+    )
+    dsp = op.get_nodeattr("mac_style") == "dsp"
+    mac, types = mac_constants(node.constant(1), op.input_range(), ich_par, dsp=dsp)
+    kept = total if form == "accumulator" else acc
+    out = node.outputs[0].codes
+    names = ("ich", "och", "oh", "ow", "fh", "fw")
+    constants: dict[str, Member] = {
+        **dict(zip(names, op.attrs(*names), strict=True)),
+        "stride_w": op.get_nodeattr("stride")[1],
+        "ich_par": ich_par,
+        "och_par": och_par,
+        "ow_par": op.get_nodeattr("ow_par"),
+        **mac,
+        "skip": f"fr::skip_form = fr::skip_form::{form}",
+        "acc_shift": acc_shift,
+        "skip_shift": skip_shift,
+        "product_shift": acc_shift if form == "accumulator" else 0,
+        "acc_bits": signed_bits(kept.including(0)),
+        "total_bits": signed_bits(total.including(0)),
+        "out_bits": out.bits,
+        "out_signed": out.signed,
+        "total_probe": node.probe_id,
+        "acc_probe": node.probe_id + 1,
+        "bias": table_member(grouped(node.constant(2).reshape(-1), och_par)),
+    }
+    return constants, types
+
+
+def _downsample_structs(node: NodeContext, name: str) -> list[str]:
+    op = node.op
+    weights, bias, out = node.constant(3), node.constant(4), node.outputs[1]
+    och, och_par, ich, ich_par = op.attrs("och", "och_par", "ich", "ich_par")
+    codes = op.ds_input_range()
+    dsp = op.get_nodeattr("mac_style") == "dsp"
+    mac, types = mac_constants(weights, codes, ich_par, dsp=dsp)
+    acc = accumulator_range(weights, bias, codes.including(0))
+    before = requant_config(
+        op.requantiser("ds_in_requant"),
+        node.inputs[0].codes,
+        f"{node.name}_ds_in_requant",
+        ich,
+        ich_par,
+    )
+    after = requant_config(
+        op.requantiser("ds_requant"), acc, f"{node.name}_ds_requant", och, och_par
+    )
+    row, column = op.get_nodeattr("ds_tap")
+    constants: dict[str, Member] = {
+        "merged": True,
+        "row": row,
+        "column": column,
+        **mac,
+        "product_shift": 0,
+        "acc_bits": signed_bits(acc.including(0)),
+        "out_bits": out.codes.bits,
+        "out_signed": out.codes.signed,
+        "acc_probe": node.probe_id + 2,
+        "bias": table_member(grouped(bias.reshape(-1), och_par)),
+    }
+    types |= {
+        "weights_t": node.inputs[3].token_type,
+        "out_t": out.token_type,
+        "in_requant": before.type_name,
+        "requant": after.type_name,
+    }
+    doc = [f"The 1x1 convolution merged into {node.name}: {ich} to {och} channels."]
+    return [*before.structs, *after.structs, config_struct(name, doc, constants, types)]
+
+
+def _task(node: NodeContext, constants: dict[str, Member]) -> TaskCall:
+    op = node.op
+    suffix, ports = "", [node.stream_in(0), node.stream_in(1)]
+    if op.has_downsample:
+        ports.append(node.stream_in(3))
+    if op.has_skip:
+        suffix += "_skip"
+        ports.append(node.stream_in(-1))
+    ports.append(node.stream_out(0))
+    if op.has_downsample:
+        suffix += "_downsample"
+        ports.append(node.stream_out(1))
+    call = f"fr::stream_conv{suffix}<{node.config}>({', '.join(ports)})"
+    return TaskCall(node.name, call, "StreamConv", _pipeline_depth(constants))
+
+
+def _pipeline_depth(constants: dict[str, Member]) -> int:
+    """Modelled stages: operand registers, cascade or adder tree, accumulate, requantise, write."""
+    ends = [0, *constants["chain_end"]]
+    longest = max(b - a for a, b in pairwise(ends))
+    tree = longest if constants["packed"] else ceil(log2(longest)) + 3
+    return 3 + tree + ceil(log2(constants["chains"])) + 4
+
+
+def _probes(node: NodeContext) -> list[Probe]:
+    op = node.op
+    oh, ow, och, lanes, ch_par = op.attrs("oh", "ow", "och", "ow_par", "och_par")
+    kinds = {"total": True, "acc": op.get_nodeattr("skip") == "epilogue", "ds": op.has_downsample}
+    return [
+        Probe(node.probe_id + offset, node.name, kind, (1, oh, ow, och), lanes, ch_par)
+        for offset, (kind, present) in enumerate(kinds.items())
+        if present
+    ]

@@ -1,0 +1,277 @@
+"""The streams between nodes: one edge per tensor, with its token layout on the producer's side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from onnx import NodeProto
+from qonnx.core.modelwrapper import ModelWrapper
+
+from finn_resnet.errors import UserError
+from finn_resnet.generation.cpp import code_type
+from finn_resnet.generation.window_chain import WindowShape
+from finn_resnet.numerics.ranges import Range
+
+HOST_OPS = ("QuantizeInput", "DequantizeOutput")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a tensor travels: ``lanes`` streams (0: one plain stream) of ``token`` entries each.
+
+    ``token`` holds the extents of a token, slowest first: ``(codes,)`` or, for weights,
+    ``(och_par, ich_par * fh * fw)``.
+    """
+
+    lanes: int
+    token: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A tensor between two hardware nodes.
+
+    ``stream`` is the C++ name of the stream (array), ``depth`` in tokens per lane, ``output`` the
+    index of the tensor among its producer's outputs.
+    """
+
+    tensor: str
+    node: str
+    output: int
+    stream: str
+    layout: Layout
+    codes: Range
+    shape: tuple[int, ...]
+    depth: int
+    kind: str
+
+    @property
+    def token_type(self) -> str:
+        """Alias of the token type in config.hpp."""
+        return f"{self.stream}_t"
+
+    @property
+    def token_cpp(self) -> str:
+        """The token type itself."""
+        name = "fr::token" if len(self.layout.token) == 1 else "fr::matrix_token"
+        return f"{name}<{code_type(self.codes)}, {', '.join(map(str, self.layout.token))}>"
+
+    @property
+    def width_bits(self) -> int:
+        """Width of a token in hardware."""
+        entries = 1
+        for extent in self.layout.token:
+            entries *= extent
+        return entries * self.codes.bits
+
+
+def window_shape(op: Any) -> WindowShape:
+    """Window geometry of a WindowBuffer custom op."""
+    names = ("ich", "ih", "iw", "oh", "ow", "fh", "fw")
+    stride, pads, ich_par, ow_par = op.attrs("stride", "pads", "ich_par", "ow_par")
+    return WindowShape(
+        *op.attrs(*names),
+        stride=tuple(stride),
+        pads=tuple(pads),
+        ich_par=ich_par,
+        ow_par=ow_par,
+        in_lanes=op.lanes_in(),
+        forward=bool(op.get_nodeattr("forward")),
+    )
+
+
+def _conv_window(op: Any) -> Layout:
+    fh, fw, stride, ow_par, ich_par = op.attrs("fh", "fw", "stride", "ow_par", "ich_par")
+    return Layout(0, (fh * (fw + (ow_par - 1) * stride[1]) * ich_par,))
+
+
+def _pool_input(op: Any) -> Layout:
+    fh, fw, stride, ow_par, ch_par = op.attrs("fh", "fw", "stride", "ow_par", "ch_par")
+    if op.get_nodeattr("windowed"):
+        return Layout(0, (fh * (fw + (ow_par - 1) * stride[1]) * ch_par,))
+    return Layout(ow_par, (ch_par,))
+
+
+def _pool_output(op: Any) -> Layout:
+    lanes = op.get_nodeattr("ow_par") if op.get_nodeattr("windowed") else 1
+    return Layout(lanes, (op.get_nodeattr("ch_par"),))
+
+
+def _picture(op: Any) -> Layout:
+    return Layout(op.get_nodeattr("lanes"), (op.get_nodeattr("ch_par"),))
+
+
+def _adapter(op: Any, side: str) -> Layout:
+    return Layout(op.get_nodeattr(f"{side}_lanes"), (op.get_nodeattr(f"{side}_ch_par"),))
+
+
+def _weights(op: Any, taps: int) -> Layout:
+    och_par, ich_par = op.attrs("och_par", "ich_par")
+    return Layout(0, (och_par, ich_par * taps))
+
+
+def _parameter_output(op: Any) -> Layout:
+    fh, fw = op.attrs("fh", "fw")
+    return _weights(op, fh * fw)
+
+
+def _conv_input(op: Any, index: int) -> Layout | None:
+    """None for biases, which are constants of the task."""
+    fh, fw, och_par, ow_par = op.attrs("fh", "fw", "och_par", "ow_par")
+    if index == 0:
+        return _conv_window(op)
+    if index == 1:
+        return _weights(op, fh * fw)
+    if op.has_skip and index == len(op.onnx_node.input) - 1:
+        return Layout(ow_par, (och_par,))
+    return _weights(op, 1) if index == 3 else None
+
+
+def _window_output(op: Any, index: int) -> Layout:
+    shape = window_shape(op)
+    if index == 1:
+        return Layout(shape.in_lanes, (shape.ich_par,))
+    return Layout(0, (shape.fh * shape.columns * shape.ich_par,))
+
+
+_Side = Callable[[Any, int], Layout | None]
+
+_INPUTS: dict[str, _Side] = {
+    "WindowBuffer": lambda op, _: Layout(op.lanes_in(), (op.get_nodeattr("ich_par"),)),
+    "ParameterStream": lambda op, _: None,
+    "StreamConv": _conv_input,
+    "StreamPool": lambda op, _: _pool_input(op),
+    "StreamWidthAdapter": lambda op, _: _adapter(op, "in"),
+}
+_OUTPUTS: dict[str, _Side] = {
+    "WindowBuffer": _window_output,
+    "ParameterStream": lambda op, _: _parameter_output(op),
+    "StreamConv": lambda op, _: Layout(op.get_nodeattr("ow_par"), (op.get_nodeattr("och_par"),)),
+    "StreamPool": lambda op, _: _pool_output(op),
+    "StreamWidthAdapter": lambda op, _: _adapter(op, "out"),
+}
+
+
+def input_layout(op: Any, index: int) -> Layout | None:
+    """Layout the node reads at input ``index``; None where it reads no stream."""
+    return _INPUTS.get(op.onnx_node.op_type, lambda o, _: _picture(o))(op, index)
+
+
+def output_layout(op: Any, index: int) -> Layout:
+    """Layout the node writes at output ``index``."""
+    return _OUTPUTS.get(op.onnx_node.op_type, lambda o, _: _picture(o))(op, index)
+
+
+def _stream_name(node: NodeProto, output: int) -> str:
+    if node.op_type == "WindowBuffer":
+        return f"{node.name}_{('window', 'forward')[output]}"
+    if node.op_type == "StreamConv":
+        return f"{node.name}_{('out', 'ds_out')[output]}"
+    if node.op_type == "ParameterStream":
+        return f"{node.name}_stream"
+    return f"{node.name}_out{output}" if node.op_type == "StreamFork" else f"{node.name}_out"
+
+
+def code_range(model: ModelWrapper, tensor: str) -> Range:
+    """Range of a tensor's integer datatype.
+
+    Raises:
+        ValueError: the tensor has no integer datatype.
+    """
+    datatype = model.get_tensor_datatype(tensor)
+    if not datatype.is_integer():
+        raise ValueError(f"tensor {tensor!r} has no integer datatype, found {datatype.name}")
+    return Range(int(datatype.min()), int(datatype.max()))
+
+
+def _branch_work(model: ModelWrapper, nodes: list[NodeProto]) -> dict[str, int]:
+    """Convolutions and windows on the longest way from the input to each tensor."""
+    work: dict[str, int] = {}
+    for node in nodes:
+        own = node.op_type in ("StreamConv", "WindowBuffer")
+        reached = max((work.get(name, 0) for name in node.input), default=0) + own
+        for index, name in enumerate(node.output):
+            # A window buffer's forwarding output is a branch that skips the convolution.
+            work[name] = reached - (index == 1 and node.op_type == "WindowBuffer")
+    return work
+
+
+def _skip_tensors(model: ModelWrapper, ops: list[Any]) -> set[str]:
+    """Tensors of residual branches: the shorter operand of every join, and forwarded pictures."""
+    nodes = [op.onnx_node for op in ops]
+    work = _branch_work(model, nodes)
+    found = set()
+    for op in ops:
+        node = op.onnx_node
+        if node.op_type == "StreamConv" and op.has_skip:
+            found.add(node.input[-1])
+        elif node.op_type == "StreamAdd":
+            found.add(min(node.input, key=lambda name: work.get(name, 0)))
+    return found
+
+
+_KINDS = {"ParameterStream": "parameter"}
+
+
+def collect_edges(model: ModelWrapper, ops: list[Any]) -> dict[str, Edge]:
+    """Edges between the hardware nodes ``ops`` (topological order), by tensor.
+
+    Raises:
+        UserError: two neighbours disagree on lanes or channel parallelism.
+        ValueError: a tensor has no shape, no integer datatype or not exactly one consumer.
+    """
+    skips = _skip_tensors(model, ops)
+    by_name = {op.onnx_node.name: op for op in ops}
+    edges = {}
+    for op in ops:
+        node = op.onnx_node
+        if node.op_type == "OutputDMA":
+            continue
+        for output, tensor in enumerate(node.output):
+            layout = output_layout(op, output)
+            _check_consumer(model, by_name, node, tensor, layout)
+            kind = _KINDS.get(node.op_type, "skip" if tensor in skips else "activation")
+            if node.op_type == "WindowBuffer" and output == 0:
+                kind = "window"
+            shape = model.get_tensor_shape(tensor)
+            if shape is None:
+                raise ValueError(f"tensor {tensor!r} has no shape")
+            edges[tensor] = Edge(
+                tensor=tensor,
+                node=node.name,
+                output=output,
+                stream=_stream_name(node, output),
+                layout=layout,
+                codes=code_range(model, tensor),
+                shape=tuple(shape),
+                depth=op.depths()[output],
+                kind=kind,
+            )
+    return edges
+
+
+def _check_consumer(
+    model: ModelWrapper, ops: dict[str, Any], node: NodeProto, tensor: str, layout: Layout
+) -> None:
+    consumers = model.find_consumers(tensor)
+    if len(consumers) != 1:
+        raise ValueError(
+            f"tensor {tensor!r} has {len(consumers)} consumers; a stream has one reader "
+            "(a StreamFork copies it)"
+        )
+    consumer = consumers[0]
+    wanted = input_layout(ops[consumer.name], list(consumer.input).index(tensor))
+    if wanted != layout:
+        raise UserError(
+            f"{node.name} writes {_describe(layout)} but {consumer.name} reads "
+            f"{_describe(wanted)}: give both the same factors or insert a StreamWidthAdapter"
+        )
+
+
+def _describe(layout: Layout | None) -> str:
+    if layout is None:
+        return "no stream"
+    codes = "x".join(map(str, layout.token))
+    return f"{max(layout.lanes, 1)} lanes of {codes} codes"

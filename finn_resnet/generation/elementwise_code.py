@@ -1,0 +1,115 @@
+"""Code of the nodes that keep the picture's shape: fork, add, requantise, width adapter."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from finn_resnet.generation.config_struct import Member, config_struct
+from finn_resnet.generation.cpp import signed_bits
+from finn_resnet.generation.requant_config import requant_config
+from finn_resnet.generation.task_code import NodeCode, NodeContext, Probe, TaskCall
+
+_FORK_STAGES = 2
+_ADD_STAGES = 6
+_REQUANT_STAGES = 6
+_ADAPTER_STAGES = 3
+
+
+def fork_code(node: NodeContext) -> NodeCode:
+    """One task that copies every token to all outputs."""
+    constants = {**_picture(node), "copies": node.op.get_nodeattr("copies")}
+    doc = [f"{constants['copies']} copies of {_extent(node)}."]
+    struct = config_struct(node.config, doc, constants, {"token_t": node.inputs[0].token_type})
+    outputs = range(len(node.outputs))
+    ports = ", ".join([node.stream_in(0), *(node.stream_out(i) for i in outputs)])
+    call = f"fr::stream_fork<{node.config}>({ports})"
+    return NodeCode(
+        node.name, [struct], tasks=[TaskCall(node.name, call, "StreamFork", _FORK_STAGES)]
+    )
+
+
+def add_code(node: NodeContext) -> NodeCode:
+    """The residual addition and the requantisation of its sum."""
+    a, b, out = node.inputs[0], node.inputs[1], node.outputs[0]
+    total = node.op.total_range(a.codes.including(0), b.codes.including(0))
+    ch, ch_par, shift_a, shift_b = node.op.attrs("ch", "ch_par", "shift_a", "shift_b")
+    name = f"{node.name}_requant"
+    requant = requant_config(node.op.requantiser(), total, name, ch, ch_par)
+    constants = {
+        **_picture(node),
+        "shift_a": shift_a,
+        "shift_b": shift_b,
+        "total_bits": signed_bits(total),
+        "out_bits": out.codes.bits,
+        "out_signed": out.codes.signed,
+        "total_probe": node.probe_id,
+    }
+    types = {
+        "a_t": a.token_type,
+        "b_t": b.token_type,
+        "out_t": out.token_type,
+        "requant": requant.type_name,
+    }
+    struct = config_struct(node.config, [f"Sum of two pictures {_extent(node)}."], constants, types)
+    ports = f"{node.stream_in(0)}, {node.stream_in(1)}, {node.stream_out()}"
+    call = f"fr::stream_add<{node.config}>({ports})"
+    return NodeCode(
+        node.name,
+        [*requant.structs, struct],
+        tasks=[TaskCall(node.name, call, "StreamAdd", _ADD_STAGES)],
+        probes=[picture_probe(node)],
+    )
+
+
+def requant_code(node: NodeContext) -> NodeCode:
+    """Requantisation of every code."""
+    source, out = node.inputs[0], node.outputs[0]
+    ch, ch_par = node.op.attrs("ch", "ch_par")
+    name = f"{node.name}_requant"
+    requant = requant_config(node.op.requantiser(), source.codes, name, ch, ch_par)
+    constants = {
+        **_picture(node),
+        "out_bits": out.codes.bits,
+        "out_signed": out.codes.signed,
+        "total_probe": node.probe_id,
+    }
+    types = {"in_t": source.token_type, "out_t": out.token_type, "requant": requant.type_name}
+    struct = config_struct(node.config, [f"Requantise {_extent(node)}."], constants, types)
+    call = f"fr::stream_requant<{node.config}>({node.stream_in(0)}, {node.stream_out()})"
+    return NodeCode(
+        node.name,
+        [*requant.structs, struct],
+        tasks=[TaskCall(node.name, call, "StreamRequant", _REQUANT_STAGES)],
+        probes=[picture_probe(node)],
+    )
+
+
+def adapter_code(node: NodeContext) -> NodeCode:
+    """Regrouping of channels and columns."""
+    names = ("h", "w", "ch", "in_ch_par", "in_lanes", "out_ch_par", "out_lanes")
+    constants: dict[str, Member] = dict(zip(names, node.op.attrs(*names), strict=True))
+    types = {"in_t": node.inputs[0].token_type, "out_t": node.outputs[0].token_type}
+    doc = [
+        f"{constants['in_lanes']} lanes of {constants['in_ch_par']} channels to "
+        f"{constants['out_lanes']} lanes of {constants['out_ch_par']}."
+    ]
+    struct = config_struct(node.config, doc, constants, types)
+    call = f"fr::width_adapter<{node.config}>({node.stream_in(0)}, {node.stream_out()})"
+    task = TaskCall(node.name, call, "StreamWidthAdapter", _ADAPTER_STAGES)
+    return NodeCode(node.name, [struct], tasks=[task])
+
+
+def picture_probe(node: NodeContext) -> Probe:
+    """Probe of the value before requantisation."""
+    h, w, ch, lanes, ch_par = node.op.attrs("h", "w", "ch", "lanes", "ch_par")
+    return Probe(node.probe_id, node.name, "total", (1, h, w, ch), lanes, ch_par)
+
+
+def _picture(node: NodeContext) -> dict[str, Member]:
+    names = ("h", "w", "ch", "ch_par", "lanes")
+    return dict(zip(names, node.op.attrs(*names), strict=True))
+
+
+def _extent(node: NodeContext) -> str:
+    h, w, ch, ch_par = node.op.attrs("h", "w", "ch", "ch_par")
+    return f"{h}x{w}x{ch}, {ceil(ch / ch_par)} tokens a pixel"

@@ -1,0 +1,215 @@
+"""A hardware graph as C++ pieces: the code of all nodes, and the streams between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from qonnx.core.modelwrapper import ModelWrapper
+from qonnx.custom_op.registry import getCustomOp
+
+from finn_resnet.custom_ops.base import DOMAIN, to_codes
+from finn_resnet.generation.conv_code import conv_code
+from finn_resnet.generation.dma_code import dma_code
+from finn_resnet.generation.edges import HOST_OPS, Edge, collect_edges, window_shape
+from finn_resnet.generation.elementwise_code import (
+    adapter_code,
+    add_code,
+    fork_code,
+    requant_code,
+)
+from finn_resnet.generation.parameter_code import parameter_code
+from finn_resnet.generation.pool_code import pool_code
+from finn_resnet.generation.task_code import NodeCode, NodeContext, StreamDeclaration
+from finn_resnet.generation.window_code import window_code
+
+_GENERATORS = {
+    "WindowBuffer": window_code,
+    "ParameterStream": parameter_code,
+    "StreamConv": conv_code,
+    "StreamPool": pool_code,
+    "StreamFork": fork_code,
+    "StreamAdd": add_code,
+    "StreamRequant": requant_code,
+    "StreamWidthAdapter": adapter_code,
+}
+_PROBES_PER_NODE = 3
+
+
+@dataclass(frozen=True)
+class Port:
+    """An AXI stream argument of the top function and the frame it carries."""
+
+    name: str
+    node: str
+    tensor: str
+    shape: tuple[int, ...]
+    code_bytes: int
+    signed: bool
+
+    @property
+    def codes(self) -> int:
+        """Codes of a frame."""
+        return int(np.prod(self.shape))
+
+
+@dataclass(frozen=True)
+class Network:
+    """Everything the files of a project are written from."""
+
+    edges: list[Edge]
+    streams: list[StreamDeclaration]
+    nodes: list[NodeCode]
+    inputs: list[Port]
+    outputs: list[Port]
+    stream_of: dict[str, str]
+
+
+def hardware_ops(model: ModelWrapper) -> list[Any]:
+    """Custom ops of the hardware nodes in topological order.
+
+    Raises:
+        ValueError: a node between the host nodes is no hardware node, or one is illegal.
+    """
+    ops = []
+    for node in _topological(model):
+        if node.domain != DOMAIN:
+            raise ValueError(f"node {node.name!r} ({node.op_type}) was not lowered to hardware")
+        if node.op_type in HOST_OPS:
+            continue
+        op = getCustomOp(node)
+        problems = op.problems()
+        if problems:
+            raise ValueError(f"node {node.name!r}: {'; '.join(problems)}")
+        ops.append(op)
+    return ops
+
+
+def _topological(model: ModelWrapper) -> list[Any]:
+    """Nodes in an order where every tensor is made before it is read; file order otherwise."""
+    waiting = list(model.graph.node)
+    made_by_nodes = {name for node in waiting for name in node.output}
+    done: set[str] = set()
+    ordered = []
+    while waiting:
+        ready = [
+            node
+            for node in waiting
+            if all(name in done or name not in made_by_nodes for name in node.input)
+        ]
+        if not ready:
+            raise ValueError("the graph has a cycle")
+        first = ready[0]
+        waiting.remove(first)
+        ordered.append(first)
+        done.update(first.output)
+    return ordered
+
+
+def build_network(model: ModelWrapper) -> Network:
+    """Collect the code of all hardware nodes of ``model``."""
+    ops = hardware_ops(model)
+    edges = collect_edges(model, ops)
+    inputs = _ports(model, ops, "InputDMA")
+    outputs = _ports(model, ops, "OutputDMA")
+    ports = {port.node: port.name for port in [*inputs, *outputs]}
+    wires = _wires(ops)
+    streams = {tensor: _expression(tensor, edges, wires) for tensor in edges}
+    nodes = []
+    for index, op in enumerate(ops):
+        node = op.onnx_node
+        context = NodeContext(
+            op=op,
+            inputs=[edges.get(name) for name in node.input],
+            outputs=[edges.get(name) for name in node.output],
+            streams=streams,
+            constant=lambda position, node=node: _constant(model, node.input[position]),
+            probe_id=index * _PROBES_PER_NODE,
+        )
+        is_port = node.name in ports
+        generate = _GENERATORS.get(node.op_type)
+        nodes.append(dma_code(context, ports[node.name]) if is_port else generate(context))
+    declared = [_declaration(edge, edges, wires) for edge in edges.values()]
+    internal = [stream for code in nodes for stream in code.streams]
+    kept = [stream for stream in declared if stream is not None]
+    return Network(list(edges.values()), [*kept, *internal], nodes, inputs, outputs, streams)
+
+
+def _wires(ops: list[Any]) -> dict[str, str]:
+    """Window tensors that are their buffer's input: window -> input."""
+    return {
+        op.onnx_node.output[0]: op.onnx_node.input[0]
+        for op in ops
+        if op.onnx_node.op_type == "WindowBuffer" and window_shape(op).is_wire
+    }
+
+
+def _expression(tensor: str, edges: dict[str, Edge], wires: dict[str, str]) -> str:
+    if tensor in wires:
+        return f"{edges[wires[tensor]].stream}[0]"
+    return edges[tensor].stream
+
+
+def _declaration(
+    edge: Edge, edges: dict[str, Edge], wires: dict[str, str]
+) -> StreamDeclaration | None:
+    if edge.tensor in wires:
+        return None
+    return StreamDeclaration(
+        name=edge.stream,
+        token_type=edge.token_type,
+        lanes=edge.layout.lanes,
+        depth=edge.depth,
+        width_bits=edge.width_bits,
+        kind=edge.kind,
+        node=edge.node,
+        output=edge.output,
+        tensor=edge.tensor,
+    )
+
+
+def _constant(model: ModelWrapper, tensor: str) -> np.ndarray:
+    value = model.get_initializer(tensor)
+    if value is None:
+        # Weights reach the convolution through their parameter task.
+        producer = model.find_producer(tensor)
+        value = model.get_initializer(producer.input[0])
+    return to_codes(value)
+
+
+def _ports(model: ModelWrapper, ops: list[Any], op_type: str) -> list[Port]:
+    found = [op for op in ops if op.onnx_node.op_type == op_type]
+    if not found:
+        raise ValueError(f"the graph has no {op_type}")
+    base = "input" if op_type == "InputDMA" else "output"
+    if op_type == "OutputDMA":
+        order = _output_order(model)
+        found.sort(key=lambda op: order.get(op.onnx_node.name, len(order)))
+    ports = []
+    for index, op in enumerate(found):
+        h, w, ch, code_bytes, signed = op.attrs("h", "w", "ch", "code_bytes", "signed")
+        node = op.onnx_node
+        ports.append(
+            Port(
+                name=base if len(found) == 1 else f"{base}{index}",
+                node=node.name,
+                tensor=node.output[0],
+                shape=(1, h, w, ch),
+                code_bytes=code_bytes,
+                signed=bool(signed),
+            )
+        )
+    return ports
+
+
+def _output_order(model: ModelWrapper) -> dict[str, int]:
+    """OutputDMA nodes by the graph output they end in."""
+    order = {}
+    for index, output in enumerate(model.graph.output):
+        node = model.find_producer(output.name)
+        while node is not None and node.op_type != "OutputDMA":
+            node = model.find_producer(node.input[0])
+        if node is not None:
+            order[node.name] = index
+    return order

@@ -1,0 +1,204 @@
+"""Write the C++ project of a hardware graph."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from qonnx.core.modelwrapper import ModelWrapper
+
+from finn_resnet.errors import UserError
+from finn_resnet.generation.cpp import native_bytes
+from finn_resnet.generation.edges import Edge
+from finn_resnet.generation.network import Network, Port, build_network
+from finn_resnet.generation.task_code import StreamDeclaration, WeightMemory
+from finn_resnet.output_folder import staged_output
+
+_TEMPLATES = ("config.hpp", "top.hpp", "top.cpp", "testbench.cpp")
+_MACRO_LANES = 16
+_LINE = 100
+
+
+@dataclass(frozen=True)
+class GeneratedProject:
+    """A project on disk: its folder, the top function's name and the content of project.json."""
+
+    directory: Path
+    top: str
+    description: dict[str, Any]
+
+
+def generate_project(
+    model: ModelWrapper, output_dir: str | Path, top_name: str
+) -> GeneratedProject:
+    """Generate ``<output_dir>/hls/`` from a hardware graph.
+
+    The folder is written aside and swapped in at the end, so a failed generation leaves an earlier
+    one untouched. The same graph gives the same bytes.
+
+    Args:
+        model: graph after `LowerToHardware` (docs/architecture.md, section 1).
+        output_dir: the build's folder.
+        top_name: name of the top function, a C++ identifier.
+
+    Raises:
+        UserError: the name is no identifier, neighbouring nodes disagree on their factors, or the
+            folder cannot be written.
+    """
+    check_top_name(top_name)
+    network = build_network(model)
+    description = project_description(network, top_name)
+    target = Path(output_dir) / "hls"
+    with staged_output(target) as folder:
+        _write_sources(folder, network, top_name)
+        _copy_library(folder / "include")
+        text = json.dumps(description, indent=1) + "\n"
+        (folder / "project.json").write_text(text)
+    return GeneratedProject(target, top_name, description)
+
+
+def check_top_name(name: str) -> None:
+    """Refuse a top name that is no C++ identifier.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or keyword.iskeyword(name) or name == "fr":
+        raise UserError(
+            f"top_name {name!r} is no C++ identifier: use letters, digits and underscores, "
+            "starting with a letter"
+        )
+
+
+def _write_sources(folder: Path, network: Network, top: str) -> None:
+    context = {"network": network, "top": top, "declare": declaration, "guard": top.upper()}
+    names = {"top.hpp": f"{top}.hpp", "top.cpp": f"{top}.cpp"}
+    for template in _TEMPLATES:
+        text = _environment().get_template(f"{template}.j2").render(context)
+        (folder / names.get(template, template)).write_text(text)
+    (folder / "weights").mkdir()
+    for code in network.nodes:
+        for memory in code.memories:
+            (folder / "weights" / f"{memory.name}.inc").write_text(weight_text(memory))
+
+
+def weight_text(memory: WeightMemory) -> str:
+    """One brace list a word, wrapped at the line length."""
+    return "".join(_wrapped_braces(word) for word in memory.words)
+
+
+def _wrapped_braces(word: np.ndarray) -> str:
+    lines, line = [], "    {"
+    for index, value in enumerate(word):
+        item = f"{int(value)}" + ("," if index + 1 < len(word) else "")
+        if len(line) + len(item) + 3 > _LINE:
+            lines.append(line.rstrip())
+            line = "     "
+        line += item + " "
+    return "\n".join([*lines, line.rstrip() + "},"]) + "\n"
+
+
+def declaration(stream: StreamDeclaration) -> str:
+    """Declaration of a stream (array) and its depth pragma."""
+    array = f"[{stream.lanes}]" if stream.lanes else ""
+    head = f"  fr::stream<{stream.token_type}> {stream.name}{array}"
+    pragma = f"#pragma HLS stream variable={stream.name} depth={stream.depth}"
+    return f"{head} {_initialiser(stream)};\n{pragma}"
+
+
+def _initialiser(stream: StreamDeclaration) -> str:
+    if not stream.lanes:
+        return f'FR_NAMED("{stream.name}", {stream.depth})'
+    if stream.lanes <= _MACRO_LANES:
+        return f'FR_NAMED_ARRAY{stream.lanes}("{stream.name}", {stream.depth})'
+    items = [f'{{"{stream.name}_{lane}", {stream.depth}}}' for lane in range(stream.lanes)]
+    return "FR_NAMED_LIST(\n      " + ",\n      ".join(items) + ")"
+
+
+def project_description(network: Network, top: str) -> dict[str, Any]:
+    """Content of project.json (docs/architecture.md, section 3)."""
+    return {
+        "top": top,
+        "sources": [f"{top}.cpp", "testbench.cpp"],
+        "inputs": [_port(port) for port in network.inputs],
+        "outputs": [_port(port) for port in network.outputs],
+        "streams": [_stream(stream) for stream in network.streams],
+        "tensors": [_tensor(edge) for edge in network.edges if edge.kind in ("activation", "skip")],
+        "tasks": [
+            {
+                "name": task.name,
+                "node": code.name,
+                "kind": task.kind,
+                "pipeline_depth": task.pipeline_depth,
+            }
+            for code in network.nodes
+            for task in code.tasks
+        ],
+        "probes": [asdict(probe) for code in network.nodes for probe in code.probes],
+    }
+
+
+def _port(port: Port) -> dict[str, Any]:
+    return {
+        "name": port.name,
+        "tensor": port.tensor,
+        "shape": list(port.shape),
+        "code_bytes": port.code_bytes,
+        "signed": port.signed,
+    }
+
+
+def _stream(stream: StreamDeclaration) -> dict[str, Any]:
+    return {
+        "name": stream.name,
+        "lanes": stream.lanes,
+        "depth": stream.depth,
+        "width_bits": stream.width_bits,
+        "kind": stream.kind,
+        "node": stream.node,
+        "output": stream.output,
+        "tensor": stream.tensor,
+    }
+
+
+def _tensor(edge: Edge) -> dict[str, Any]:
+    return {
+        "name": edge.tensor,
+        "stream": edge.stream,
+        "shape": list(edge.shape),
+        "lanes": edge.layout.lanes,
+        "ch_par": edge.layout.token[0],
+        "element_bytes": native_bytes(edge.codes),
+        "signed": edge.codes.signed,
+    }
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(library_folder() / "templates")),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def library_folder() -> Path:
+    """Folder of the C++ library and its templates."""
+    return Path(str(files("finn_resnet.hls")))
+
+
+def _copy_library(include: Path) -> None:
+    for header in sorted(library_folder().rglob("*.hpp")):
+        target = include / header.relative_to(library_folder())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(header.read_bytes())

@@ -1,0 +1,114 @@
+"""What the generator makes of one node, before it is laid out in files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from finn_resnet.generation.edges import Edge
+
+
+@dataclass(frozen=True)
+class StreamDeclaration:
+    """One stream declaration of the top function.
+
+    ``lanes`` 0 is a plain stream, else lane ``l`` of the array is named ``<name>_<l>``; ``output``
+    is None for streams inside a node.
+    """
+
+    name: str
+    token_type: str
+    lanes: int
+    depth: int
+    width_bits: int
+    kind: str
+    node: str
+    output: int | None
+    tensor: str | None = None
+
+
+@dataclass(frozen=True)
+class TaskCall:
+    """One FR_TASK line; ``pipeline_depth`` is a modelled number of stages, read to write."""
+
+    name: str
+    call: str
+    kind: str
+    pipeline_depth: int
+
+
+@dataclass(frozen=True)
+class WeightMemory:
+    """Constant memory of a parameter task: ``words`` [words, entries] in ``<name>.inc``."""
+
+    name: str
+    words: np.ndarray
+
+
+@dataclass(frozen=True)
+class Probe:
+    """An accumulator that probe builds record: values of tensor shape ``shape``.
+
+    Order per frame: row, column group of ``lanes``, channel group of ``ch_par``, lane, channel;
+    only columns and channels that exist.
+    """
+
+    id: int
+    node: str
+    kind: str
+    shape: tuple[int, ...]
+    lanes: int
+    ch_par: int
+
+
+@dataclass
+class NodeCode:
+    """Code of one node.
+
+    ``structs`` and ``functions`` are C++ text for config.hpp and the top's source.
+    """
+
+    name: str
+    structs: list[str] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
+    streams: list[StreamDeclaration] = field(default_factory=list)
+    tasks: list[TaskCall] = field(default_factory=list)
+    memories: list[WeightMemory] = field(default_factory=list)
+    probes: list[Probe] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class NodeContext:
+    """A node with its streams: what its code is made from.
+
+    ``inputs`` and ``outputs`` are the edges by position, None where there is no stream;
+    ``streams`` maps a tensor to the C++ expression of its stream; ``constant`` reads an
+    initialiser as int64; ``probe_id`` is the first of the node's three probe numbers.
+    """
+
+    op: Any
+    inputs: list[Edge | None]
+    outputs: list[Edge | None]
+    streams: dict[str, str]
+    constant: Any
+    probe_id: int
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.op.onnx_node.name
+
+    @property
+    def config(self) -> str:
+        """Name of the node's config struct."""
+        return f"{self.name}_config"
+
+    def stream_in(self, index: int) -> str:
+        """C++ expression of input stream ``index``."""
+        return self.streams[self.op.onnx_node.input[index]]
+
+    def stream_out(self, index: int = 0) -> str:
+        """C++ expression of output stream ``index``."""
+        return self.streams[self.op.onnx_node.output[index]]

@@ -1,0 +1,301 @@
+#pragma once
+
+/// The convolution task.
+///
+///   acc   = bias[o] + sum_{i,j,c} in_requant(window[i,j,c]) * w[o,i,j,c]
+///   total = acc                                                       skip_form::none
+///           (acc << acc_shift) + (skip << skip_shift)                 skip_form::accumulator
+///           (pre_requant(acc) << acc_shift) + (skip << skip_shift)    skip_form::epilogue
+///   out   = requant(total)
+///
+/// and, merged, the 1x1 convolution of the residual block's downsample path, which reads the tap
+/// (ds_row, ds_column) of the same windows:
+///   ds_out = ds_requant(ds_bias[o] + sum_c ds_in_requant(window[ds_tap][c]) * ds_w[o,c])
+///
+/// One pipelined iteration per cycle: output row, output column group, input channel group `icg`,
+/// output channel group `ocg` (fastest). A window (token `[fh][window_columns][ich_par]`) is read
+/// when ocg = 0, a weight token (`[och_par][ich_par][fh*fw]`, tap fastest) in every iteration; a
+/// skip token (`[och_par]` per lane) is read in the first input channel group (accumulator) or the
+/// last (epilogue), and out tokens (`[och_par]`, lane = column modulo ow_par) are written in the
+/// last. Codes beyond `och` in the last group are 0.
+
+#include "mac.hpp"
+#include "rounding/requantise.hpp"
+#include "stream.hpp"
+#include "task.hpp"
+#include "token.hpp"
+#include "types.hpp"
+
+namespace fr {
+
+enum class skip_form { none, accumulator, epilogue };
+
+/// Stands where a convolution has no skip input or no merged downsample.
+struct no_port {};
+
+/// `ds` of a convolution without a merged downsample.
+struct no_downsample {
+  static constexpr bool merged = false;
+  static constexpr int acc_bits = 1;
+};
+
+template <class C>
+struct conv_shape {
+  static constexpr int in_groups = ceil_div(C::ich, C::ich_par);
+  static constexpr int out_groups = ceil_div(C::och, C::och_par);
+  static constexpr int column_groups = ceil_div(C::ow, C::ow_par);
+  static constexpr int window_columns = C::fw + (C::ow_par - 1) * C::stride_w;
+  static constexpr int kernel = C::fh * C::fw;
+  static constexpr int taps = kernel * C::ich_par;
+};
+
+/// The operands of lane `l`, order input channel, tap: `x[l][c * fh*fw + i*fw + j]`.
+template <class C, class X>
+inline void conv_operands(const typename C::window_t& window, int icg,
+                          X (&x)[C::ow_par][conv_shape<C>::taps]) {
+#pragma HLS inline
+  using shape = conv_shape<C>;
+  for (int l = 0; l < C::ow_par; ++l) {
+#pragma HLS unroll
+    for (int c = 0; c < C::ich_par; ++c) {
+#pragma HLS unroll
+      for (int i = 0; i < C::fh; ++i) {
+#pragma HLS unroll
+        for (int j = 0; j < C::fw; ++j) {
+#pragma HLS unroll
+          const int column = l * C::stride_w + j;
+          const auto& code = window.v[(i * shape::window_columns + column) * C::ich_par + c];
+          x[l][c * shape::kernel + i * C::fw + j] =
+              static_cast<X>(C::in_requant::apply(code, icg, c));
+        }
+      }
+    }
+  }
+}
+
+/// The operands of the merged 1x1 convolution.
+template <class C, class X>
+inline void downsample_operands(const typename C::window_t& window, int icg,
+                                X (&x)[C::ow_par][C::ich_par]) {
+#pragma HLS inline
+  using shape = conv_shape<C>;
+  for (int l = 0; l < C::ow_par; ++l) {
+#pragma HLS unroll
+    for (int c = 0; c < C::ich_par; ++c) {
+#pragma HLS unroll
+      const int column = l * C::stride_w + C::ds::column;
+      const auto& code = window.v[(C::ds::row * shape::window_columns + column) * C::ich_par + c];
+      x[l][c] = static_cast<X>(C::ds::in_requant::apply(code, icg, c));
+    }
+  }
+}
+
+/// Adds this iteration's products to `acc`, which starts from `initial` in the first input group.
+/// `M` is the convolution or its downsample: `acc_bits`, `sum_bits`, `product_shift` and what
+/// mac.hpp asks for.
+template <class M, int Lanes, int Outputs, int N, class X, class W, class Acc>
+inline void conv_accumulate(const X (&x)[Lanes][N], const W (&w)[Outputs][N], bool first,
+                            const Acc (&initial)[Lanes][Outputs], Acc (&acc)[Lanes][Outputs]) {
+#pragma HLS inline
+  int_t<M::sum_bits> sum[Lanes][Outputs];
+#pragma HLS array_partition variable = sum complete dim = 0
+  mac_array<M>(x, w, sum);
+  for (int l = 0; l < Lanes; ++l) {
+#pragma HLS unroll
+    for (int o = 0; o < Outputs; ++o) {
+#pragma HLS unroll
+      const Acc base = first ? initial[l][o] : acc[l][o];
+      const Acc product = multiply<M::acc_bits>(sum[l][o], std::int64_t{1} << M::product_shift);
+      acc[l][o] = to_int<M::acc_bits>(base + product);
+    }
+  }
+}
+
+/// What the accumulators start from: the bias, plus the skip value in the accumulator form.
+template <class C, class Skip, class Acc>
+inline void conv_initial(Skip& skip, int og, int icg, int ocg,
+                         Acc (&initial)[C::ow_par][C::och_par]) {
+#pragma HLS inline
+  static constexpr auto bias = C::bias;
+#pragma HLS array_partition variable = bias.v complete dim = 2
+  for (int l = 0; l < C::ow_par; ++l) {
+#pragma HLS unroll
+    for (int o = 0; o < C::och_par; ++o) {
+#pragma HLS unroll
+      initial[l][o] = multiply<C::acc_bits>(bias.at(ocg, o), std::int64_t{1} << C::product_shift);
+    }
+    if constexpr (C::skip == skip_form::accumulator) {
+      if (icg == 0 && og * C::ow_par + l < C::ow) {
+        const auto& token = read_ref(skip[l]);
+        for (int o = 0; o < C::och_par; ++o) {
+#pragma HLS unroll
+          const Acc value = multiply<C::acc_bits>(token.v[o], std::int64_t{1} << C::skip_shift);
+          initial[l][o] = to_int<C::acc_bits>(initial[l][o] + value);
+        }
+      }
+    }
+  }
+}
+
+/// Requantises and writes the finished accumulators of one output channel group.
+template <class C, class Skip, class Acc>
+inline void conv_write(const Acc (&acc)[C::ow_par][C::och_par], Skip& skip, int og, int ocg,
+                       stream<typename C::out_t> (&out)[C::ow_par]) {
+#pragma HLS inline
+  for (int l = 0; l < C::ow_par; ++l) {
+#pragma HLS unroll
+    if (og * C::ow_par + l < C::ow) {
+      typename C::skip_t skip_token;
+      if constexpr (C::skip == skip_form::epilogue) skip_token = skip[l].read();
+      typename C::out_t token;
+      for (int o = 0; o < C::och_par; ++o) {
+#pragma HLS unroll
+        int_t<C::total_bits> total;
+        if constexpr (C::skip == skip_form::epilogue) {
+          const auto code = C::pre_requant::apply(acc[l][o], ocg, o);
+          total = to_int<C::total_bits>(
+              multiply<C::total_bits>(code, std::int64_t{1} << C::acc_shift) +
+              multiply<C::total_bits>(skip_token.v[o], std::int64_t{1} << C::skip_shift));
+        } else {
+          total = acc[l][o];
+        }
+        const bool valid = ocg * C::och_par + o < C::och;
+        if (valid) {
+          if (C::skip == skip_form::epilogue) probe(C::acc_probe, acc[l][o]);
+          probe(C::total_probe, total);
+        }
+        token.v[o] = valid ? to_code<C::out_bits, C::out_signed>(C::requant::apply(total, ocg, o))
+                           : code_t<C::out_bits, C::out_signed>(0);
+      }
+      out[l].write(token);
+    }
+  }
+}
+
+/// Requantises and writes one output channel group of the merged downsample convolution.
+template <class C, class D, class Acc>
+inline void downsample_write(const Acc (&acc)[C::ow_par][C::och_par], int og, int ocg,
+                             stream<typename D::out_t> (&out)[C::ow_par]) {
+#pragma HLS inline
+  for (int l = 0; l < C::ow_par; ++l) {
+#pragma HLS unroll
+    if (og * C::ow_par + l < C::ow) {
+      typename D::out_t token;
+      for (int o = 0; o < C::och_par; ++o) {
+#pragma HLS unroll
+        const bool valid = ocg * C::och_par + o < C::och;
+        if (valid) probe(D::acc_probe, acc[l][o]);
+        token.v[o] = valid
+                         ? to_code<D::out_bits, D::out_signed>(D::requant::apply(acc[l][o], ocg, o))
+                         : code_t<D::out_bits, D::out_signed>(0);
+      }
+      out[l].write(token);
+    }
+  }
+}
+
+/// The merged downsample's part of one iteration.
+template <class C, class Acc, class DsWeights, class DsOut>
+inline void downsample_iteration(const typename C::window_t& window, int og, int icg, int ocg,
+                                 Acc (&acc)[C::ow_par][C::och_par], DsWeights& weights,
+                                 DsOut& out) {
+#pragma HLS inline
+  using D = typename C::ds;
+  static constexpr auto bias = D::bias;
+#pragma HLS array_partition variable = bias.v complete dim = 2
+  typename D::mac_in_t x[C::ow_par][C::ich_par];
+#pragma HLS array_partition variable = x complete dim = 0
+  downsample_operands<C>(window, icg, x);
+  Acc initial[C::ow_par][C::och_par];
+#pragma HLS array_partition variable = initial complete dim = 0
+  for (int l = 0; l < C::ow_par; ++l) {
+#pragma HLS unroll
+    for (int o = 0; o < C::och_par; ++o) {
+#pragma HLS unroll
+      initial[l][o] = bias.at(ocg, o);
+    }
+  }
+  conv_accumulate<D>(x, read_ref(weights).v, icg == 0, initial, acc);
+  if (icg == conv_shape<C>::in_groups - 1) downsample_write<C, D>(acc, og, ocg, out);
+}
+
+/// All forms of the task; absent ports are `no_port`.
+template <class C, class Skip, class DsWeights, class DsOut>
+inline void conv_task(stream<typename C::window_t>& window_in,
+                      stream<typename C::weights_t>& weights_in, Skip& skip, DsWeights& ds_weights,
+                      stream<typename C::out_t> (&out)[C::ow_par], DsOut& ds_out) {
+#pragma HLS inline
+  using shape = conv_shape<C>;
+  using acc_t = int_t<C::acc_bits>;
+  using ds_acc_t = int_t<C::ds::acc_bits>;
+  typename C::window_t window;
+  acc_t acc[shape::out_groups][C::ow_par][C::och_par];
+  [[maybe_unused]] ds_acc_t ds_acc[shape::out_groups][C::ow_par][C::och_par];
+#pragma HLS array_partition variable = acc complete dim = 2
+#pragma HLS array_partition variable = acc complete dim = 3
+#pragma HLS array_partition variable = ds_acc complete dim = 2
+#pragma HLS array_partition variable = ds_acc complete dim = 3
+  for (int oh = 0; oh < C::oh; ++oh) {
+    for (int og = 0; og < shape::column_groups; ++og) {
+      for (int icg = 0; icg < shape::in_groups; ++icg) {
+        for (int ocg = 0; ocg < shape::out_groups; ++ocg) {
+#pragma HLS pipeline II = 1 style = stp
+          iteration();
+          if (ocg == 0) window = window_in.read();
+          typename C::mac_in_t x[C::ow_par][shape::taps];
+#pragma HLS array_partition variable = x complete dim = 0
+          conv_operands<C>(window, icg, x);
+          acc_t initial[C::ow_par][C::och_par];
+#pragma HLS array_partition variable = initial complete dim = 0
+          conv_initial<C>(skip, og, icg, ocg, initial);
+          conv_accumulate<C>(x, read_ref(weights_in).v, icg == 0, initial, acc[ocg]);
+          if (icg == shape::in_groups - 1) conv_write<C>(acc[ocg], skip, og, ocg, out);
+          if constexpr (C::ds::merged) {
+            downsample_iteration<C>(window, og, icg, ocg, ds_acc[ocg], ds_weights, ds_out);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Convolution.
+template <class C>
+void stream_conv(stream<typename C::window_t>& window, stream<typename C::weights_t>& weights,
+                 stream<typename C::out_t> (&out)[C::ow_par]) {
+  no_port none;
+  conv_task<C>(window, weights, none, none, out, none);
+}
+
+/// Convolution with a skip input.
+template <class C>
+void stream_conv_skip(stream<typename C::window_t>& window, stream<typename C::weights_t>& weights,
+                      stream<typename C::skip_t> (&skip)[C::ow_par],
+                      stream<typename C::out_t> (&out)[C::ow_par]) {
+  no_port none;
+  conv_task<C>(window, weights, skip, none, out, none);
+}
+
+/// Convolution with the merged downsample convolution.
+template <class C>
+void stream_conv_downsample(stream<typename C::window_t>& window,
+                            stream<typename C::weights_t>& weights,
+                            stream<typename C::ds::weights_t>& ds_weights,
+                            stream<typename C::out_t> (&out)[C::ow_par],
+                            stream<typename C::ds::out_t> (&ds_out)[C::ow_par]) {
+  no_port none;
+  conv_task<C>(window, weights, none, ds_weights, out, ds_out);
+}
+
+/// Convolution with a skip input and the merged downsample convolution.
+template <class C>
+void stream_conv_skip_downsample(stream<typename C::window_t>& window,
+                                 stream<typename C::weights_t>& weights,
+                                 stream<typename C::ds::weights_t>& ds_weights,
+                                 stream<typename C::skip_t> (&skip)[C::ow_par],
+                                 stream<typename C::out_t> (&out)[C::ow_par],
+                                 stream<typename C::ds::out_t> (&ds_out)[C::ow_par]) {
+  conv_task<C>(window, weights, skip, ds_weights, out, ds_out);
+}
+
+}  // namespace fr

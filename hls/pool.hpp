@@ -1,0 +1,106 @@
+#pragma once
+
+/// Maximum and average pooling. The average is the exact sum; its division is part of `requant`.
+///
+/// Config `C`: `ih iw oh ow fh fw`, `stride_w`, `ch`, `ch_par`, `ow_par`, `kind`, `total_bits`,
+/// `lowest_code`, `in_t`, `out_t`, `requant`.
+
+#include "elementwise.hpp"
+#include "rounding/requantise.hpp"
+#include "stream.hpp"
+#include "task.hpp"
+#include "token.hpp"
+#include "types.hpp"
+
+namespace fr {
+
+enum class pool_kind { max, average };
+
+/// `total` joined with one more code: the greater one, or the sum.
+template <class C, class Code>
+inline int_t<C::total_bits> pool_join(const int_t<C::total_bits>& total, const Code& code) {
+#pragma HLS inline
+  const int_t<C::total_bits> value = code;
+  if (C::kind == pool_kind::average) return to_int<C::total_bits>(total + value);
+  return value > total ? value : total;
+}
+
+/// What a pool starts from.
+template <class C>
+constexpr int pool_start = C::kind == pool_kind::max ? C::lowest_code : 0;
+
+/// Pools windows `[fh][window_columns][ch_par]`, order output row, column group, channel group;
+/// writes one token per lane.
+template <class C>
+void window_pool(stream<typename C::in_t>& in, stream<typename C::out_t> (&out)[C::ow_par]) {
+  constexpr int groups = ceil_div(C::ch, C::ch_par);
+  constexpr int columns = C::fw + (C::ow_par - 1) * C::stride_w;
+  for (int oh = 0; oh < C::oh; ++oh) {
+    for (int og = 0; og < ceil_div(C::ow, C::ow_par); ++og) {
+      for (int g = 0; g < groups; ++g) {
+#pragma HLS pipeline II = 1 style = stp
+        iteration();
+        const typename C::in_t window = in.read();
+        for (int l = 0; l < C::ow_par; ++l) {
+#pragma HLS unroll
+          const auto total = [&window, l](int k) {
+            int_t<C::total_bits> value = pool_start<C>;
+            for (int i = 0; i < C::fh; ++i) {
+#pragma HLS unroll
+              for (int j = 0; j < C::fw; ++j) {
+#pragma HLS unroll
+                const int tap = i * columns + l * C::stride_w + j;
+                value = pool_join<C>(value, window.v[tap * C::ch_par + k]);
+              }
+            }
+            return value;
+          };
+          if (og * C::ow_par + l < C::ow) out[l].write(requantised<C>(g, total));
+        }
+      }
+    }
+  }
+}
+
+/// Pools the whole picture; reads `ow_par` lanes, writes one token per channel group to one lane
+/// in the iterations of the last column group.
+template <class C>
+void global_pool(stream<typename C::in_t> (&in)[C::ow_par], stream<typename C::out_t> (&out)[1]) {
+  constexpr int groups = ceil_div(C::ch, C::ch_par);
+  constexpr int column_groups = ceil_div(C::iw, C::ow_par);
+  int_t<C::total_bits> totals[groups][C::ch_par];
+#pragma HLS array_partition variable = totals complete dim = 2
+  for (int h = 0; h < C::ih; ++h) {
+    for (int wg = 0; wg < column_groups; ++wg) {
+      for (int g = 0; g < groups; ++g) {
+#pragma HLS pipeline II = 1 style = stp
+        iteration();
+        int_t<C::total_bits> total[C::ch_par];
+#pragma HLS array_partition variable = total complete
+        for (int k = 0; k < C::ch_par; ++k) {
+#pragma HLS unroll
+          total[k] = h == 0 && wg == 0 ? int_t<C::total_bits>(pool_start<C>) : totals[g][k];
+        }
+        for (int l = 0; l < C::ow_par; ++l) {
+#pragma HLS unroll
+          if (wg * C::ow_par + l < C::iw) {
+            const typename C::in_t token = in[l].read();
+            for (int k = 0; k < C::ch_par; ++k) {
+#pragma HLS unroll
+              total[k] = pool_join<C>(total[k], token.v[k]);
+            }
+          }
+        }
+        for (int k = 0; k < C::ch_par; ++k) {
+#pragma HLS unroll
+          totals[g][k] = total[k];
+        }
+        if (h == C::ih - 1 && wg == column_groups - 1) {
+          out[0].write(requantised<C>(g, [&total](int k) { return total[k]; }));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace fr
