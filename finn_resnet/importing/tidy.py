@@ -26,8 +26,8 @@ QONNX_DOMAIN = "qonnx.custom_op.general"
 class TidyQonnx(Transformation):
     """Normalise domains, batch size, constants and names; values stay as they are.
 
-    Tensor names are kept, node names are kept where they are unique. Weight and bias Quant nodes stay
-    nodes. The transformation may be applied twice without effect.
+    Tensor names are kept, node names are kept where they are unique. Weight and bias Quant nodes
+    stay nodes. The transformation may be applied twice without effect.
 
     Raises:
         UserError: symbolic channels or picture size.

@@ -1,7 +1,7 @@
 """The operators of the supported networks in float64.
 
-Where float32 sums are not exact (scales that are no powers of two, long accumulations) the reference
-is the same graph in float64. This module computes one node; `reference` walks a graph.
+Where float32 sums are not exact (scales that are no powers of two, long accumulations) the
+reference is the same graph in float64. This module computes one node of it.
 """
 
 from __future__ import annotations

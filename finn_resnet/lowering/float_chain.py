@@ -1,8 +1,8 @@
 """Element-wise float arithmetic between an integer and the next Quant, as an integer map.
 
-The thresholds come from executing the chain's own nodes, by bisection over the integer codes: float32
-through qonnx where the reference is float32, `float64_ops` where it is float64. Equal thresholds
-mean equal codes for every reachable input, ties included.
+The thresholds come from executing the chain's own nodes, by bisection over the integer codes:
+float32 through qonnx where the reference is float32, `float64_ops` where it is float64. Equal
+thresholds mean equal codes for every reachable input, ties included.
 """
 
 from __future__ import annotations
@@ -42,12 +42,9 @@ class ChainEvaluator:
         return np.rint(out / self._step).astype(np.int64)
 
     def _run_double(self, x: np.ndarray) -> np.ndarray:
-        known = dict(self._chain.constants)
         for node in self._chain.nodes:
-            # The moving input is the first one not among the constants.
-            inputs = [known[name] if name in known else x for name in node.input]
-            x = run_node(node, inputs)
-            known = dict(self._chain.constants)
+            # Whatever is not a constant is the moving input.
+            x = run_node(node, [self._chain.constants.get(name, x) for name in node.input])
         return x
 
     def _run_single(self, x: np.ndarray) -> np.ndarray:

@@ -84,7 +84,7 @@ class Interpreter:
             self.tensors[name] = Unknown()
 
     def constant(self, name: str) -> Constant | None:
-        """The parameter tensor ``name`` (initialiser, or Quant of one), None for a moving tensor."""
+        """The parameter tensor ``name`` (initialiser, or Quant of one); None if it moves."""
         values = self.model.get_initializer(name)
         if values is not None:
             return Constant(values)

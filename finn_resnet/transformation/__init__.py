@@ -1,0 +1,20 @@
+"""Graph transformations, one class and module each; all keep the graph executable."""
+
+from finn_resnet.transformation.absorb_add_into_accumulator import AbsorbAddIntoAccumulator
+from finn_resnet.transformation.forward_window_buffer import ForwardWindowBuffer
+from finn_resnet.transformation.fuse_requant_chains import FuseRequantChains
+from finn_resnet.transformation.lower_to_hardware import LowerToHardware, check_model
+from finn_resnet.transformation.merge_batch_norm import MergeBatchNorm
+from finn_resnet.transformation.merge_downsample_loop import MergeDownsampleLoop
+from finn_resnet.transformation.set_stream_depths import SetStreamDepths
+
+__all__ = [
+    "AbsorbAddIntoAccumulator",
+    "ForwardWindowBuffer",
+    "FuseRequantChains",
+    "LowerToHardware",
+    "MergeBatchNorm",
+    "MergeDownsampleLoop",
+    "SetStreamDepths",
+    "check_model",
+]

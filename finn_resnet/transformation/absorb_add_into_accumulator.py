@@ -1,0 +1,123 @@
+"""AbsorbAddIntoAccumulator: the residual addition joins the convolution in front of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from onnx import NodeProto
+from qonnx.core.modelwrapper import ModelWrapper
+from qonnx.transformation.base import Transformation
+
+from finn_resnet.numerics.requantiser import Requantiser, ShiftStage
+from finn_resnet.transformation.derived_tensors import record_fused
+from finn_resnet.transformation.graph_edit import (
+    as_op,
+    forget_tensor,
+    nodes_of,
+    only_reader,
+    producer_of,
+    sort_nodes,
+)
+
+Form = Literal["exact", "accumulator"]
+
+
+class AbsorbAddIntoAccumulator(Transformation):
+    """The skip value enters the second convolution's task, so no addition node is left.
+
+    ``form="exact"`` (default): without a Quant between convolution and addition the skip value
+    initialises the accumulator, as in the paper; with one, both roundings stay, in the
+    convolution's epilogue. Codes never change.
+
+    ``form="accumulator"``: the paper's form everywhere. Where a Quant stood in between its rounding
+    disappears, which can change codes; `changed_nodes` then lists those convolutions, and
+    the build reports how many codes really change.
+    """
+
+    def __init__(self, form: Form = "exact") -> None:
+        super().__init__()
+        if form not in ("exact", "accumulator"):
+            raise ValueError(f"form {form!r} is neither 'exact' nor 'accumulator'")
+        self.form = form
+        self.changed_nodes: list[str] = []
+
+    def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
+        """See class."""
+        for add in nodes_of(model, "StreamAdd"):
+            operand = _absorbing_operand(model, add)
+            if operand is not None:
+                self._absorb(model, add, operand)
+        sort_nodes(model)
+        return model, False
+
+    def _absorb(self, model: ModelWrapper, add: NodeProto, operand: int) -> None:
+        conv = model.find_producer(add.input[operand])
+        op, addition = as_op(conv), as_op(add)
+        shifts = addition.attrs("shift_a", "shift_b")
+        acc_shift, skip_shift = shifts[operand], shifts[1 - operand]
+        before, after = op.requantiser(), addition.requantiser()
+        merged = None if self.form == "exact" else _paper_form(before, after)
+        if before.is_identity:
+            op.set_nodeattr("skip", "accumulator")
+        elif merged is not None:
+            op.set_nodeattr("skip", "accumulator")
+            skip_shift, after = skip_shift + before.stages[0].shift, merged
+            self.changed_nodes.append(conv.name)
+        else:
+            op.set_nodeattr("skip", "epilogue")
+            op.set_nodeattr("pre_requant", before.to_json())
+        op.set_nodeattr("acc_shift", acc_shift)
+        op.set_nodeattr("skip_shift", skip_shift)
+        op.set_nodeattr("requant", after.to_json())
+        self._move_records(op, addition, conv.output[0], before, merged is not None)
+        tensor = conv.output[0]
+        conv.input.append(add.input[1 - operand])
+        model.graph.node.remove(add)
+        conv.output[0] = add.output[0]
+        forget_tensor(model, tensor)
+
+    @staticmethod
+    def _move_records(op, addition, tensor: str, before: Requantiser, changes: bool) -> None:
+        """What lived in either task now lives in one: before or after the addition."""
+        if not changes:
+            op.set_nodeattr("pre_fused_tensors", op.get_nodeattr("fused_tensors"))
+            record_fused(op, tensor, before, "pre_fused_tensors")
+        op.set_nodeattr("fused_tensors", addition.get_nodeattr("fused_tensors"))
+
+
+def _absorbing_operand(model: ModelWrapper, add: NodeProto) -> int | None:
+    """Index of the operand whose convolution takes the addition: the one computed last."""
+    candidates = []
+    for index, tensor in enumerate(add.input):
+        conv = producer_of(model, tensor, "StreamConv")
+        if conv is None or list(conv.output).index(tensor) or only_reader(model, tensor) is None:
+            continue
+        if not as_op(conv).has_skip:
+            candidates.append((_depth(model, conv), index))
+    return max(candidates)[1] if candidates else None
+
+
+def _depth(model: ModelWrapper, node: NodeProto) -> int:
+    """Longest path of convolutions up to ``node``."""
+    depths: dict[str, int] = {}
+    for other in model.graph.node:
+        longest = max((depths.get(name, 0) for name in other.input), default=0)
+        for name in other.output:
+            depths[name] = longest + (other.op_type == "StreamConv")
+    return depths[node.output[0]]
+
+
+def _paper_form(before: Requantiser, after: Requantiser) -> Requantiser | None:
+    """Requantiser of the sum at accumulator scale, None where the paper's form does not exist.
+
+    It needs a single shift before the addition and a shift right after it.
+    """
+    single = len(before.stages) == 1 and isinstance(before.stages[0], ShiftStage)
+    if not single or before.stages[0].shift < 0:
+        return None
+    if not after.stages or not isinstance(after.stages[0], ShiftStage):
+        return None
+    first = after.stages[0]
+    shifted = replace(first, shift=first.shift + before.stages[0].shift)
+    return Requantiser((shifted, *after.stages[1:]))
