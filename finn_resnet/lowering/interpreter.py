@@ -25,6 +25,7 @@ from finn_resnet.lowering.tensors import (
     Tensor,
     Unknown,
 )
+from finn_resnet.numerics.ranges import Range
 from finn_resnet.numerics.requantiser import Requantiser
 
 
@@ -62,26 +63,38 @@ class Interpreter:
         return self
 
     def _visit(self, node: NodeProto) -> None:
-        moving = [self.tensors.get(name) for name in node.input if name]
-        if any(isinstance(tensor, Unknown) for tensor in moving):
-            self._give_up(node)
-            return
         handler = self._handlers.get("Quant" if is_quant(node) else node.op_type)
+        moving = [self.tensors.get(name) for name in node.input if name]
         try:
             if handler is None:
                 raise Unsupported(
                     "this operator has no hardware form",
                     "supported are " + ", ".join(sorted(self._handlers)),
                 )
-            handler(self, node)
+            if any(isinstance(tensor, Unknown) for tensor in moving):
+                self._resume(node)
+            else:
+                handler(self, node)
         except (Unsupported, UnsupportedQuantiser) as error:
             reason, remedy = error.args
             self.findings.append(Finding(node.name, node.op_type, reason, remedy))
-            self._give_up(node)
+            self._resume(node)
 
-    def _give_up(self, node: NodeProto) -> None:
+    def _resume(self, node: NodeProto) -> None:
+        """Output of a node behind a problem. Codes start anew at a Quant node, whatever feeds it,
+        so that one walk finds every problem of the model.
+        """
         for name in node.output:
-            self.tensors[name] = Unknown()
+            shape = self.model.get_tensor_shape(name)
+            if is_quant(node) and shape is not None and len(shape) in (2, 4):
+                _, channels, *picture = shape
+                height, width = picture or (1, 1)
+                # Nothing is emitted once there is a finding: the scale only has to be legal.
+                self.tensors[name] = CodeTensor(
+                    name, (Fraction(1),), Range(-128, 127), (height, width, channels), not picture
+                )
+            else:
+                self.tensors[name] = Unknown()
 
     def constant(self, name: str) -> Constant | None:
         """The parameter tensor ``name`` (initialiser, or Quant of one); None if it moves."""
