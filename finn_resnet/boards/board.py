@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finn_resnet.boards.resources import RESOURCE_NAMES, Resources
-from finn_resnet.errors import UserError
+from finn_resnet.errors import UserError, did_you_mean
 
 _BOARD_FOLDER = Path(__file__).parent
 _REQUIRED_KEYS = ("name", "part", "board_part", "clock_mhz", "budget")
@@ -51,23 +50,12 @@ def load_board(name_or_path: str | Path) -> Board:
     text = str(name_or_path)
     if text.lower().endswith(".json"):
         return _read_board(Path(text))
-    by_name = {}
-    for board in _shipped_boards():
-        for name in (board.name, *board.aliases):
-            by_name[name.lower()] = board
-    if text.lower() in by_name:
-        return by_name[text.lower()]
-    raise UserError(_unknown_board(text, list(by_name)))
-
-
-def _unknown_board(text: str, lower_names: list[str]) -> str:
-    near = difflib.get_close_matches(text.lower(), lower_names, n=1, cutoff=0.5)
-    known = {
-        name.lower(): name for board in _shipped_boards() for name in (board.name, *board.aliases)
-    }
-    hint = f"did you mean '{known[near[0]]}'? " if near else ""
-    return (
-        f"board '{text}' is unknown: {hint}known boards are {', '.join(known_boards())}; "
+    by_name = {name: board for board in _shipped_boards() for name in (board.name, *board.aliases)}
+    for name, board in by_name.items():
+        if name.casefold() == text.casefold():
+            return board
+    raise UserError(
+        f"board {text!r} is unknown: {did_you_mean(text, by_name)}; "
         "another board is given as the path of its .json file"
     )
 

@@ -3,6 +3,10 @@
 from finn_resnet.transformation.absorb_add_into_accumulator import AbsorbAddIntoAccumulator
 from finn_resnet.transformation.forward_window_buffer import ForwardWindowBuffer
 from finn_resnet.transformation.fuse_requant_chains import FuseRequantChains
+from finn_resnet.transformation.insert_width_adapters import (
+    InsertWidthAdapters,
+    RemoveWidthAdapters,
+)
 from finn_resnet.transformation.lower_to_hardware import LowerToHardware, check_model
 from finn_resnet.transformation.merge_batch_norm import MergeBatchNorm
 from finn_resnet.transformation.merge_downsample_loop import MergeDownsampleLoop
@@ -12,9 +16,11 @@ __all__ = [
     "AbsorbAddIntoAccumulator",
     "ForwardWindowBuffer",
     "FuseRequantChains",
+    "InsertWidthAdapters",
     "LowerToHardware",
     "MergeBatchNorm",
     "MergeDownsampleLoop",
+    "RemoveWidthAdapters",
     "SetStreamDepths",
     "check_model",
 ]

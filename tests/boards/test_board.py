@@ -32,7 +32,7 @@ def test_known_boards_load():
 def test_unknown_name_suggests_the_nearest():
     with pytest.raises(UserError, match="did you mean 'KV260'"):
         load_board("KV206")
-    with pytest.raises(UserError, match=r"KV260, Ultra96.*\.json") as error:
+    with pytest.raises(UserError, match=r"KV260, .*Ultra96.*\.json") as error:
         load_board("zzzzzzz")
     assert "did you mean" not in str(error.value)
 

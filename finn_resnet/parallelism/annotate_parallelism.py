@@ -1,0 +1,63 @@
+"""AnnotateParallelism: unroll factors, multiplier and memory styles by the MILP search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from qonnx.core.modelwrapper import ModelWrapper
+from qonnx.transformation.base import Transformation
+
+from finn_resnet.boards import Board
+from finn_resnet.errors import UserError
+from finn_resnet.parallelism.engine_factors import write_factors
+from finn_resnet.parallelism.milp import ParallelismSearch, ParallelismSolution
+from finn_resnet.transformation.insert_width_adapters import RemoveWidthAdapters
+
+
+class AnnotateParallelism(Transformation):
+    """Choose ``och_par``, ``ich_par``, ``ow_par``, ``mac_style`` and ``mem_style`` of every node.
+
+    Args:
+        board: part and budget.
+        mode: ``paper`` (och_par divides och, ow_par 2, no ich_par) or ``full`` (any factor).
+        clock_mhz: accelerator clock, the board's if None; only ``target_fps`` depends on it.
+        target_fps: if given, the least resources that reach it; else the fastest design.
+        caps: share of each resource the accelerator may use, over the defaults (DSP 1, LUT 0.7,
+            FF, BRAM36 and URAM 0.9).
+
+    Width adapters of an earlier run are removed; run InsertWidthAdapters afterwards.
+    ``solution`` holds the outcome after ``apply``.
+
+    Raises:
+        UserError: nothing fits the board, ``target_fps`` cannot be reached, or a bad argument.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        mode: str = "full",
+        clock_mhz: float | None = None,
+        target_fps: float | None = None,
+        caps: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__()
+        self._board = board
+        self._mode = mode
+        self._clock_mhz = board.clock_mhz if clock_mhz is None else clock_mhz
+        self._target_fps = target_fps
+        self._caps = dict(caps or {})
+        self.solution: ParallelismSolution | None = None
+        if not (math.isfinite(self._clock_mhz) and self._clock_mhz > 0):
+            raise UserError(f"clock_mhz = {clock_mhz!r} must be a positive number of MHz")
+
+    def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
+        """See class."""
+        model, _ = RemoveWidthAdapters().apply(model)
+        search = ParallelismSearch(model, self._board, self._mode, self._caps)
+        if self._target_fps is None:
+            self.solution = search.fastest()
+        else:
+            self.solution = search.for_target(self._target_fps, self._clock_mhz)
+        write_factors(model, self.solution.factors)
+        return model, False

@@ -1,0 +1,152 @@
+"""Cycles and resources of a computation task (StreamConv) and its parameter tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import ceil
+
+from finn_resnet.boards import Resources
+from finn_resnet.numerics.dsp_packing import multipliers
+from finn_resnet.parallelism.coefficients import coefficient
+from finn_resnet.parallelism.memory_cost import lutram_lut, rom_cost
+from finn_resnet.parallelism.requant_cost import requant_cost
+
+_BIAS_BITS = 16
+_DSP_OPERAND_BITS = 8
+
+
+@dataclass(frozen=True)
+class ConvShape:
+    """What a computation task computes: sizes, value ranges and the parts of its epilogue.
+
+    ``acc_bits`` is the accumulator width in bits, ``packable`` whether two products fit one DSP
+    (``numerics.dsp_packing``), ``requants`` the JSON of every requantiser applied to an output
+    code; ``ds_``: of the merged downsample.
+    """
+
+    och: int
+    ich: int
+    oh: int
+    ow: int
+    fh: int
+    fw: int
+    in_bits: int = 8
+    weight_bits: int = 8
+    acc_bits: int = 20
+    packable: bool = True
+    merged_downsample: bool = False
+    ds_weight_bits: int = 8
+    ds_acc_bits: int = 20
+    ds_packable: bool = True
+    skip: bool = False
+    requants: tuple[str, ...] = ()
+    ds_requant: str = ""
+
+    @property
+    def taps(self) -> int:
+        return self.fh * self.fw
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame (eq. 12), a merged downsample's included."""
+        return self.oh * self.ow * self.och * self.ich * (self.taps + self.merged_downsample)
+
+
+@dataclass(frozen=True)
+class ConvFactors:
+    """Unroll factors of a computation task and how it multiplies.
+
+    ``chains`` and ``ds_chains`` are how many packed chains a dot product of ich_par * fh * fw
+    (ich_par) taps is cut into (``numerics.dsp_packing.chain_ends``).
+    """
+
+    och_par: int = 1
+    ich_par: int = 1
+    ow_par: int = 1
+    mac_style: str = "dsp"
+    chains: int = 1
+    ds_chains: int = 1
+
+
+def conv_cycles(shape: ConvShape, factors: ConvFactors) -> int:
+    """Cycles per frame: oh * ceil(ow/ow_par) * ceil(ich/ich_par) * ceil(och/och_par)."""
+    return (
+        shape.oh
+        * ceil(shape.ow / factors.ow_par)
+        * ceil(shape.ich / factors.ich_par)
+        * ceil(shape.och / factors.och_par)
+    )
+
+
+def conv_dsp(shape: ConvShape, factors: ConvFactors) -> int:
+    """DSPs of the multipliers: one per pair of products (per product if they cannot be packed)."""
+    if factors.mac_style == "lut":
+        return 0
+    per_tap = _multipliers(shape.packable, factors) * factors.ich_par
+    downsample = _multipliers(shape.ds_packable, factors) * factors.ich_par
+    return per_tap * shape.taps + (downsample if shape.merged_downsample else 0)
+
+
+def _multipliers(packable: bool, factors: ConvFactors) -> int:
+    if packable:
+        return multipliers(factors.och_par, factors.ow_par)
+    return factors.och_par * factors.ow_par
+
+
+@cache
+def conv_cost(shape: ConvShape, factors: ConvFactors) -> Resources:
+    """Resources of the computation task, without streams and parameter memories."""
+    lanes = factors.och_par * factors.ow_par
+    cost = Resources(
+        lut=coefficient("conv_task_lut"), ff=coefficient("task_ff"), dsp=conv_dsp(shape, factors)
+    )
+    cost += _multiplier_logic(shape, factors)
+    outputs = [(shape.acc_bits, shape.requants)]
+    if shape.merged_downsample:
+        outputs.append((shape.ds_acc_bits, (shape.ds_requant,)))
+    for acc_bits, requants in outputs:
+        cost += _accumulation(shape, factors, acc_bits)
+        for requant in requants:
+            cost += requant_cost(requant, acc_bits, lanes, ceil(shape.och / factors.och_par))
+    if shape.skip:
+        cost += Resources(lut=lanes * shape.acc_bits * coefficient("adder_lut_per_bit"))
+    return cost
+
+
+def _multiplier_logic(shape: ConvShape, factors: ConvFactors) -> Resources:
+    """LUTs and registers around the multipliers, and the multipliers themselves in LUT style."""
+    lanes = factors.och_par * factors.ow_par
+    taps = shape.taps + shape.merged_downsample
+    products = lanes * factors.ich_par * taps
+    registers = Resources(ff=products * coefficient("pipeline_ff_per_product"))
+    if factors.mac_style == "lut":
+        scale = shape.in_bits * shape.weight_bits / _DSP_OPERAND_BITS**2
+        return registers + Resources(lut=products * coefficient("lut_mac") * scale)
+    chains = factors.chains + (factors.ds_chains if shape.merged_downsample else 0)
+    whole = 1 + shape.merged_downsample
+    per_pair = coefficient("packed_chain_lut") * whole
+    per_pair += coefficient("packed_extra_chain_lut") * (chains - whole)
+    return registers + Resources(lut=multipliers(factors.och_par, factors.ow_par) * per_pair)
+
+
+def _accumulation(shape: ConvShape, factors: ConvFactors, acc_bits: int) -> Resources:
+    """Adder, partial sums of all output channel groups, and the bias memory."""
+    lanes = factors.och_par * factors.ow_par
+    och_groups = ceil(shape.och / factors.och_par)
+    lut = lanes * acc_bits * coefficient("adder_lut_per_bit")
+    if factors.ich_par < shape.ich and och_groups > 1:
+        lut += lutram_lut(och_groups, lanes * acc_bits)
+    ff = lanes * acc_bits * coefficient("pipeline_ff_per_output_bit")
+    return Resources(lut=lut, ff=ff) + rom_cost(och_groups, factors.och_par * _BIAS_BITS, "lut")
+
+
+@cache
+def parameter_cost(
+    och: int, ich: int, taps: int, bits: int, och_par: int, ich_par: int, mem_style: str
+) -> Resources:
+    """A parameter task and its memory: one word holds och_par * ich_par * taps weights."""
+    depth = ceil(och / och_par) * ceil(ich / ich_par)
+    width = och_par * ich_par * taps * bits
+    task = Resources(lut=coefficient("task_lut"), ff=coefficient("task_ff"))
+    return task + rom_cost(depth, width, mem_style)

@@ -1,0 +1,213 @@
+"""Cycles and resources of one engine as a function of its factors, task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from qonnx.custom_op.registry import getCustomOp
+
+from finn_resnet.boards import Resources, total
+from finn_resnet.numerics.dsp_packing import chain_ends, tap_order
+from finn_resnet.parallelism.conv_cost import (
+    ConvFactors,
+    ConvShape,
+    conv_cost,
+    conv_cycles,
+    parameter_cost,
+)
+from finn_resnet.parallelism.memory_cost import fifo_cost
+from finn_resnet.parallelism.network import Engine
+from finn_resnet.parallelism.node_shapes import (
+    conv_operands,
+    conv_shape,
+    input_picture,
+    picture,
+    window_shape,
+)
+from finn_resnet.parallelism.stream_task_cost import Picture, dma_cost, dma_cycles, pool_cost
+from finn_resnet.parallelism.window_cost import (
+    WindowShape,
+    used_tap_columns,
+    window_cost,
+    window_cycles,
+)
+from finn_resnet.transformation.stream_profile import StreamProfile
+
+_DEFAULT_DEPTH = 2
+
+
+@dataclass(frozen=True)
+class EngineFactors:
+    """What is decided per engine.
+
+    ``och_par`` and ``ich_par`` are equal for pools; the DMA has ``och_par`` codes per token in
+    ``ow_par`` lanes. ``in_lanes`` divides ``ow_par`` times the horizontal stride.
+    ``mem_styles`` has one entry per parameter task.
+    """
+
+    och_par: int = 1
+    ich_par: int = 1
+    ow_par: int = 1
+    in_lanes: int = 1
+    mac_style: str = "dsp"
+    mem_styles: tuple[str, ...] = ()
+
+    @property
+    def sides(self) -> dict[str, StreamProfile]:
+        """Layouts of the engine's two sides."""
+        return {
+            "in": StreamProfile(self.in_lanes, self.ich_par),
+            "out": StreamProfile(self.ow_par, self.och_par),
+        }
+
+
+@dataclass(frozen=True)
+class TaskCost:
+    """Cost of one node: cycles per frame and resources, its non-picture streams included."""
+
+    node: str
+    cycles: int
+    resources: Resources
+
+
+@dataclass(frozen=True)
+class ParameterShape:
+    """Sizes of a parameter task: channels, taps and bits of a weight."""
+
+    node: str
+    och: int
+    ich: int
+    taps: int
+    bits: int
+
+
+class ConvEngine:
+    """A convolution with its window buffer and parameter tasks."""
+
+    def __init__(self, model: Any, engine: Engine) -> None:
+        self.name = engine.name
+        self.shape: ConvShape = conv_shape(model, engine.node)
+        self.window: WindowShape = window_shape(model, engine.buffer)
+        self._buffer_name = engine.buffer.name
+        self.parameters = [_parameter_shape(node) for node in engine.parameters]
+        self._operands = conv_operands(model, engine.node)
+        self._chains: dict[int, tuple[int, ...]] = {}
+
+    def conv_factors(self, factors: EngineFactors) -> ConvFactors:
+        """Factors of the computation task, with the chains its weights need at ``ich_par``."""
+        ich_par = factors.ich_par
+        if ich_par not in self._chains:
+            self._chains[ich_par] = tuple(
+                len(chain_ends(tap_order(weights, ich_par), codes))
+                for weights, codes in self._operands
+            )
+        chains = self._chains[ich_par]
+        return ConvFactors(factors.och_par, ich_par, factors.ow_par, factors.mac_style, *chains)
+
+    def cycles(self, factors: EngineFactors) -> int:
+        """Cycles per frame of the slowest of its tasks."""
+        return max(
+            conv_cycles(self.shape, self.conv_factors(factors)),
+            window_cycles(self.window, factors.ich_par, factors.ow_par, factors.in_lanes),
+        )
+
+    def tasks(self, factors: EngineFactors) -> Iterator[TaskCost]:
+        """Cost of every task."""
+        cycles = conv_cycles(self.shape, self.conv_factors(factors))
+        yield TaskCost(self.name, cycles, conv_cost(self.shape, self.conv_factors(factors)))
+        yield _buffer_task(self.window, self._buffer_name, factors)
+        for index, style in enumerate(factors.mem_styles):
+            yield TaskCost(
+                self.parameters[index].node, cycles, self.parameter_cost(index, factors, style)
+            )
+
+    def parameter_cost(self, index: int, factors: EngineFactors, mem_style: str) -> Resources:
+        """Memory, task and stream of parameter task ``index`` in ``mem_style``."""
+        shape = self.parameters[index]
+        och_par, ich_par = factors.och_par, factors.ich_par
+        memory = parameter_cost(
+            shape.och, shape.ich, shape.taps, shape.bits, och_par, ich_par, mem_style
+        )
+        return memory + fifo_cost(_DEFAULT_DEPTH, och_par * ich_par * shape.taps * shape.bits)
+
+
+class PoolEngine:
+    """A windowed pool with its window buffer."""
+
+    parameters: tuple[ParameterShape, ...] = ()
+
+    def __init__(self, model: Any, engine: Engine) -> None:
+        op = getCustomOp(engine.node)
+        self.name = engine.name
+        self.window = window_shape(model, engine.buffer)
+        self._buffer_name = engine.buffer.name
+        self._picture: Picture = input_picture(model, engine.node)
+        self._kind, self._requant = op.attrs("kind", "requant")
+
+    def cycles(self, factors: EngineFactors) -> int:
+        """Cycles per frame: windows out or picture in, whichever is more."""
+        return window_cycles(self.window, factors.ich_par, factors.ow_par, factors.in_lanes)
+
+    def tasks(self, factors: EngineFactors) -> Iterator[TaskCost]:
+        """Cost of every task."""
+        cost = pool_cost(
+            self._picture,
+            factors.sides["out"],
+            kind=self._kind,
+            taps=self.window.fh * self.window.fw,
+            windowed=True,
+            requant=self._requant,
+        )
+        groups = ceil(self.window.ich / factors.ich_par)
+        cycles = self.window.oh * ceil(self.window.ow / factors.ow_par) * groups
+        yield TaskCost(self.name, cycles, cost)
+        yield _buffer_task(self.window, self._buffer_name, factors)
+
+
+class InputEngine:
+    """The input DMA: beats from memory to tokens of the first layers' layout."""
+
+    parameters: tuple[ParameterShape, ...] = ()
+
+    def __init__(self, model: Any, engine: Engine) -> None:
+        self.name = engine.name
+        self.picture = picture(model, engine.node, 0)
+        self._bytes, self._beat = getCustomOp(engine.node).attrs("code_bytes", "beat_bytes")
+
+    def cycles(self, factors: EngineFactors) -> int:
+        """Cycles per frame: beats or tokens, whichever is more."""
+        return dma_cycles(self.picture, factors.sides["out"], self._bytes, self._beat)
+
+    def tasks(self, factors: EngineFactors) -> Iterator[TaskCost]:
+        """Cost of the DMA task."""
+        cost = dma_cost(factors.sides["out"], self._bytes, self._beat)
+        yield TaskCost(self.name, self.cycles(factors), cost)
+
+
+EngineModel = ConvEngine | PoolEngine | InputEngine
+
+
+def engine_model(model: Any, engine: Engine) -> EngineModel:
+    """The cost functions of ``engine``."""
+    kinds = {"StreamConv": ConvEngine, "StreamPool": PoolEngine, "InputDMA": InputEngine}
+    return kinds[engine.node.op_type](model, engine)
+
+
+def engine_cost(engine: EngineModel, factors: EngineFactors) -> Resources:
+    """Resources of all tasks of an engine."""
+    return total(task.resources for task in engine.tasks(factors))
+
+
+def _buffer_task(window: WindowShape, name: str, factors: EngineFactors) -> TaskCost:
+    chosen = (factors.ich_par, factors.ow_par, factors.in_lanes)
+    taps = window.fh * len(used_tap_columns(window, factors.ow_par))
+    stream = fifo_cost(_DEFAULT_DEPTH, taps * factors.ich_par * window.code_bits)
+    return TaskCost(name, window_cycles(window, *chosen), window_cost(window, *chosen) + stream)
+
+
+def _parameter_shape(node: Any) -> ParameterShape:
+    och, ich, fh, fw, bits = getCustomOp(node).attrs("och", "ich", "fh", "fw", "bits")
+    return ParameterShape(node.name, och, ich, fh * fw, bits)

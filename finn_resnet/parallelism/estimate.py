@@ -1,0 +1,176 @@
+"""Cycles and resources of every node of an annotated graph, by the cost model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from onnx import NodeProto
+from qonnx.custom_op.registry import getCustomOp
+
+from finn_resnet.boards import Board, Resources, total
+from finn_resnet.custom_ops import DOMAIN
+from finn_resnet.parallelism.costed_network import Follower
+from finn_resnet.parallelism.engine_factors import read_factors
+from finn_resnet.parallelism.engine_model import engine_model
+from finn_resnet.parallelism.memory_cost import fifo_cost
+from finn_resnet.parallelism.network import Network, read_network
+from finn_resnet.parallelism.node_shapes import picture
+from finn_resnet.parallelism.stream_task_cost import (
+    adapter_cost,
+    adapter_cycles,
+    stream_bits,
+)
+from finn_resnet.transformation.insert_width_adapters import (
+    InsertWidthAdapters,
+    RemoveWidthAdapters,
+)
+from finn_resnet.transformation.set_stream_depths import SetStreamDepths
+from finn_resnet.transformation.stream_profile import (
+    StreamProfile,
+    input_profile,
+    output_profile,
+)
+
+_HOST_OPS = ("QuantizeInput", "DequantizeOutput")
+
+
+@dataclass(frozen=True)
+class LayerEstimate:
+    """What the cost model says of one node; its output streams' FIFOs are included.
+
+    ``cycles`` per frame. Factors that a node does not have are 1, styles it does not have "".
+    ``bram36`` counts halves (BRAM18).
+    """
+
+    name: str
+    op: str
+    och_par: int
+    ich_par: int
+    ow_par: int
+    mac_style: str
+    mem_style: str
+    cycles: int
+    dsp: int
+    lut: int
+    ff: int
+    bram36: float
+    uram: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """All layers, their sum, and the throughput the slowest of them allows (a model)."""
+
+    layers: list[LayerEstimate]
+    totals: Resources
+    cycles_per_frame: int
+    fps: float
+    bottleneck: str
+
+
+def estimate(model: Any, board: Board, clock_mhz: float | None = None) -> Estimate:
+    """Cost of every hardware node of ``model`` at its present factors.
+
+    Where the graph has no width adapters or stream depths yet, those that its factors call for
+    are counted. ``clock_mhz`` is the board's if None.
+    """
+    model = _completed(model)
+    costs = dict(_node_costs(model))
+    layers = [
+        _layer(node, *costs[node.name])
+        for node in model.graph.node
+        if node.domain == DOMAIN and node.op_type not in _HOST_OPS
+    ]
+    # A convolution's parameter task is as slow as the convolution; that one is named.
+    slowest = max(layers, key=lambda layer: (layer.cycles, layer.op == "StreamConv"))
+    clock = board.clock_mhz if clock_mhz is None else clock_mhz
+    return Estimate(
+        layers=layers,
+        totals=total(Resources(e.dsp, e.lut, e.ff, e.bram36, e.uram) for e in layers),
+        cycles_per_frame=slowest.cycles,
+        fps=clock * 1e6 / slowest.cycles,
+        bottleneck=slowest.name,
+    )
+
+
+def _completed(model: Any) -> Any:
+    """A copy with width adapters, and with the paper's stream depths where none are set."""
+    hardware = [n for n in model.graph.node if n.domain == DOMAIN and n.op_type not in _HOST_OPS]
+    has_depths = any(getCustomOp(node).get_nodeattr("out_depths") for node in hardware)
+    model = model.transform(InsertWidthAdapters())
+    return model if has_depths else model.transform(SetStreamDepths())
+
+
+def _node_costs(model: Any) -> Iterator[tuple[str, tuple[int, Resources]]]:
+    """(node, (cycles, resources)) of every node, streams included."""
+    streams = {node.name: _stream_cost(model, node) for node in model.graph.node}
+    for node in model.graph.node:
+        if node.op_type == "StreamWidthAdapter":
+            cycles, cost = _adapter(model, node)
+            yield node.name, (cycles, cost + streams[node.name])
+    bare = model.transform(RemoveWidthAdapters())
+    network: Network = read_network(bare)
+    for engine in network.engines:
+        factors = read_factors(engine)
+        for task in engine_model(bare, engine).tasks(factors):
+            yield task.node, (task.cycles, task.resources + streams[task.node])
+    for node, _ in network.followers:
+        follower = Follower(bare, node)
+        profile = _follower_profile(node)
+        yield node.name, (follower.cycles(profile), follower.cost(profile) + streams[node.name])
+
+
+def _follower_profile(node: NodeProto) -> StreamProfile:
+    """The layout a follower reads."""
+    profile = input_profile(node, 0)
+    if profile is None:
+        raise ValueError(f"{node.op_type} {node.name} reads no picture stream")
+    return profile
+
+
+def _adapter(model: Any, node: NodeProto) -> tuple[int, Resources]:
+    source, sink = input_profile(node, 0), output_profile(node, 0)
+    size = picture(model, node, 0)
+    return adapter_cycles(size, source, sink), adapter_cost(size, source, sink)
+
+
+def _stream_cost(model: Any, node: NodeProto) -> Resources:
+    """FIFOs of the picture streams a node writes (windows and weights belong to their tasks)."""
+    cost = Resources()
+    if node.domain != DOMAIN or node.op_type in _HOST_OPS:
+        return cost
+    for index, depth in enumerate(getCustomOp(node).depths()):
+        profile = output_profile(node, index)
+        if profile is not None:
+            bits = stream_bits(picture(model, node, index), profile)
+            cost += fifo_cost(depth, bits) * profile.lanes
+    return cost
+
+
+def _layer(node: NodeProto, cycles: int, cost: Resources) -> LayerEstimate:
+    present = {attribute.name for attribute in node.attribute}
+    op = getCustomOp(node)
+
+    def factor(*names: str) -> int:
+        return next((op.get_nodeattr(name) for name in names if name in present), 1)
+
+    def style(name: str) -> str:
+        return op.get_nodeattr(name) if name in op.get_nodeattr_types() else ""
+
+    return LayerEstimate(
+        name=node.name,
+        op=node.op_type,
+        och_par=factor("och_par", "ch_par", "out_ch_par"),
+        ich_par=factor("ich_par", "ch_par", "in_ch_par"),
+        ow_par=factor("ow_par", "lanes", "out_lanes"),
+        mac_style=style("mac_style"),
+        mem_style=style("mem_style"),
+        cycles=cycles,
+        dsp=round(cost.dsp),
+        lut=round(cost.lut),
+        ff=round(cost.ff),
+        bram36=cost.bram36,
+        uram=round(cost.uram),
+    )

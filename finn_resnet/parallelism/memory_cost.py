@@ -1,0 +1,83 @@
+"""Cost of memories: parameter ROMs, FIFOs and small register files."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import ceil, log2
+
+from finn_resnet.boards import Resources
+from finn_resnet.parallelism.coefficients import coefficient
+
+
+@cache
+def rom_cost(depth: int, width: int, mem_style: str) -> Resources:
+    """A ROM of ``depth`` words of ``width`` bits, one word a cycle (``lut``, ``bram``, ``uram``).
+
+    A ROM of one word is wiring. URAM cannot hold initial contents and is filled at start-up.
+    """
+    if depth <= 1 and mem_style != "uram":
+        return Resources()
+    if mem_style == "lut":
+        return Resources(lut=width * ceil(depth / coefficient("lut_rom_depth")))
+    if mem_style == "bram":
+        return Resources(bram36=bram36_count(depth, width))
+    if mem_style == "uram":
+        words, bits = coefficient("uram_shape")
+        return Resources(uram=ceil(depth / words) * ceil(width / bits))
+    raise ValueError(f"mem_style {mem_style!r}")
+
+
+@cache
+def bram36_count(depth: int, width: int) -> float:
+    """Fewest BRAM36 (in halves) that give ``depth`` x ``width`` with one word a cycle.
+
+    One aspect ratio serves the whole memory, except that the last columns may be a BRAM18.
+    """
+    best = float("inf")
+    for words, bits in coefficient("bram36_shapes"):
+        rows = ceil(depth / words)
+        whole, rest = divmod(width, bits)
+        tail = min(rows, _bram18_count(depth, rest)) if rest else 0
+        best = min(best, rows * whole + tail)
+    return min(best, _bram18_count(depth, width))
+
+
+def _bram18_count(depth: int, width: int) -> float:
+    shapes = coefficient("bram18_shapes")
+    return 0.5 * min(ceil(depth / words) * ceil(width / bits) for words, bits in shapes)
+
+
+@cache
+def fifo_cost(depth: int, width: int) -> Resources:
+    """A FIFO of ``depth`` words of ``width`` bits: registers, SRL, LUTRAM or BRAM, as it fits."""
+    control = Resources(
+        lut=coefficient("fifo_control_lut")
+        + coefficient("fifo_control_lut_per_address_bit") * ceil(log2(max(depth, 2))),
+        ff=ceil(log2(max(depth, 2))) + 2,
+    )
+    if depth <= coefficient("register_fifo_depth"):
+        return control + Resources(
+            lut=width * coefficient("register_fifo_lut_per_bit"), ff=width * depth
+        )
+    if depth * width >= coefficient("fifo_bram_min_bits") and depth > coefficient("srl_depth"):
+        return control + Resources(bram36=bram36_count(depth, width))
+    return control + Resources(lut=min(_srl_lut(depth, width), lutram_lut(depth, width)), ff=width)
+
+
+def _srl_lut(depth: int, width: int) -> float:
+    if depth <= coefficient("srl_pair_depth"):
+        return ceil(width / 2)
+    columns = ceil(depth / coefficient("srl_depth"))
+    # Up to four columns meet in the slice's own F7/F8 multiplexers; more need LUTs.
+    selection = ceil((columns - 1) / 3) if columns > 4 else 0
+    return width * (columns + selection)
+
+
+@cache
+def lutram_lut(depth: int, width: int) -> float:
+    """LUTs of a simple dual-port LUTRAM of ``depth`` words of ``width`` bits."""
+    if depth <= coefficient("lutram_shallow_depth"):
+        return ceil(width / coefficient("lutram_shallow_bits_per_lut"))
+    rows = ceil(depth / coefficient("lutram_deep_depth"))
+    selection = ceil((rows - 1) / 3) if rows > 1 else 0
+    return ceil(width / coefficient("lutram_deep_bits_per_lut")) * rows + width * selection

@@ -1,0 +1,103 @@
+"""Reading hardware nodes into the small dataclasses the cost functions work on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto
+from qonnx.custom_op.registry import getCustomOp
+
+from finn_resnet.custom_ops.stream_conv import accumulator_range
+from finn_resnet.numerics.dsp_packing import is_packable
+from finn_resnet.numerics.ranges import Range
+from finn_resnet.parallelism.conv_cost import ConvShape
+from finn_resnet.parallelism.stream_task_cost import Picture
+from finn_resnet.parallelism.window_cost import WindowShape
+from finn_resnet.transformation.stream_profile import picture_size
+
+_UNKNOWN_CODE_BITS = 8
+
+
+def code_bits(model: Any, tensor: str) -> int:
+    """Bits of one code of ``tensor`` by its DataType annotation (8 where it has none)."""
+    datatype = model.get_tensor_datatype(tensor)
+    return datatype.bitwidth() if datatype.is_integer() else _UNKNOWN_CODE_BITS
+
+
+def picture(model: Any, node: NodeProto, index: int) -> Picture:
+    """The picture ``node`` writes to its output ``index``."""
+    return Picture(*picture_size(node, index), code_bits(model, node.output[index]))
+
+
+def input_picture(model: Any, node: NodeProto) -> Picture:
+    """The picture a global pool or an element-wise node reads."""
+    names = ("ih", "iw", "ch") if node.op_type == "StreamPool" else ("h", "w", "ch")
+    return Picture(*getCustomOp(node).attrs(*names), code_bits(model, node.input[0]))
+
+
+def window_shape(model: Any, node: NodeProto) -> WindowShape:
+    """Sizes of a WindowBuffer."""
+    op = getCustomOp(node)
+    return WindowShape(
+        *op.attrs("ich", "ih", "iw", "oh", "ow", "fh", "fw"),
+        stride_w=op.get_nodeattr("stride")[1],
+        forward=bool(op.get_nodeattr("forward")),
+        code_bits=code_bits(model, node.input[0]),
+    )
+
+
+def conv_shape(model: Any, node: NodeProto) -> ConvShape:
+    """Sizes, widths and epilogue of a StreamConv; accumulator widths are exact."""
+    op = getCustomOp(node)
+    requants = [op.get_nodeattr("requant")]
+    if op.get_nodeattr("skip") == "epilogue":
+        requants.insert(0, op.get_nodeattr("pre_requant"))
+    operands = conv_operands(model, node)
+    codes = operands[0][1]
+    acc = _accumulator(model, node.input[2], *operands[0])
+    downsample = {}
+    if op.has_downsample:
+        ds_acc = _accumulator(model, node.input[4], *operands[1])
+        downsample = {
+            "merged_downsample": True,
+            "ds_weight_bits": op.get_nodeattr("ds_weight_bits"),
+            "ds_acc_bits": ds_acc.bits,
+            "ds_packable": _packable(*operands[1]),
+            "ds_requant": op.get_nodeattr("ds_requant"),
+        }
+    return ConvShape(
+        *op.attrs("och", "ich", "oh", "ow", "fh", "fw"),
+        in_bits=codes.bits,
+        weight_bits=op.get_nodeattr("weight_bits"),
+        acc_bits=acc.bits,
+        packable=_packable(*operands[0]),
+        skip=op.has_skip,
+        requants=tuple(requants),
+        **downsample,
+    )
+
+
+def conv_operands(model: Any, node: NodeProto) -> list[tuple[np.ndarray, Range]]:
+    """Weights [och, fh, fw, ich] and range of the codes they meet: own, then the downsample's."""
+    op = getCustomOp(node)
+    operands = [(parameter_initialiser(model, node.input[1]), op.input_range())]
+    if op.has_downsample:
+        operands.append((parameter_initialiser(model, node.input[3]), op.ds_input_range()))
+    return operands
+
+
+def parameter_initialiser(model: Any, tensor: str) -> np.ndarray:
+    """Integer weights behind a parameter edge: the initialiser of its ParameterStream."""
+    producer = model.find_producer(tensor)
+    return model.get_initializer(producer.input[0] if producer is not None else tensor)
+
+
+def _packable(weights: np.ndarray, codes: Range) -> bool:
+    return is_packable(Range(int(weights.min()), int(weights.max())), codes)
+
+
+def _accumulator(model: Any, bias: str, weights: np.ndarray, codes: Range) -> Range:
+    # Partial sums and the zero start value must fit as well.
+    found = accumulator_range(weights, model.get_initializer(bias), codes.including(0))
+    return found.including(0)

@@ -1,0 +1,54 @@
+"""Cost of a requantiser per output code, by the kind of its stages."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from math import ceil
+
+from finn_resnet.boards import Resources, total
+from finn_resnet.parallelism.coefficients import coefficient
+from finn_resnet.parallelism.memory_cost import rom_cost
+
+_DSP_ADDEND_BITS = 27
+
+
+@cache
+def requant_cost(requant: str, in_bits: int, copies: int, channel_groups: int) -> Resources:
+    """Cost of ``copies`` parallel requantisers (JSON of architecture section 2, "" = identity).
+
+    ``in_bits`` is the accumulator width; ``channel_groups`` is over how many cycles the
+    per-channel constants change (1: they are wiring).
+    """
+    stages = json.loads(requant) if requant else []
+    return total(_stage_cost(stage, in_bits, copies, channel_groups) for stage in stages)
+
+
+def _stage_cost(stage: dict, in_bits: int, copies: int, channel_groups: int) -> Resources:
+    kind = stage["kind"]
+    if kind == "shift":
+        return Resources(lut=copies * coefficient("shift_requant_lut"))
+    if kind == "affine":
+        per_channel = len(stage["mult"]) > 1 or len(stage["add"]) > 1
+        constant_bits = _bits(stage["mult"]) + _bits(stage["add"])
+        multipliers = copies * coefficient("affine_requant_dsp")
+        if in_bits > _DSP_ADDEND_BITS:
+            multipliers *= 2
+        arithmetic = Resources(dsp=multipliers, lut=copies * coefficient("affine_requant_lut"))
+        return arithmetic + _constants(per_channel, constant_bits, copies, channel_groups)
+    if kind == "threshold":
+        levels = max(len(row) for row in stage["thresholds"])
+        compare = coefficient("threshold_requant_lut_per_level_bit") * in_bits
+        per_channel = len(stage["thresholds"]) > 1
+        return Resources(lut=copies * ceil(levels * compare)) + _constants(
+            per_channel, levels * in_bits, copies, channel_groups
+        )
+    raise ValueError(f"requantiser stage {kind!r}")
+
+
+def _constants(per_channel: bool, bits: int, copies: int, channel_groups: int) -> Resources:
+    return rom_cost(channel_groups if per_channel else 1, bits * copies, "lut")
+
+
+def _bits(values: list[int]) -> int:
+    return max(abs(int(value)).bit_length() for value in values) + 1

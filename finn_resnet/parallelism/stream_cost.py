@@ -1,0 +1,40 @@
+"""Cost of what lies on an edge between two layouts: FIFOs and the width adapter."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from finn_resnet.boards import Resources
+from finn_resnet.parallelism.memory_cost import fifo_cost
+from finn_resnet.parallelism.network import Edge
+from finn_resnet.parallelism.stream_task_cost import adapter_cost, adapter_cycles, stream_bits
+from finn_resnet.transformation.stream_profile import StreamProfile
+
+_DEFAULT_DEPTH = 2
+
+
+def edge_depth(edge: Edge, source: StreamProfile) -> int:
+    """Tokens per lane: the held-back pixels of a skip, a convolution's burst, or 2."""
+    groups = ceil(edge.picture.ch / source.ch_par)
+    held = ceil(edge.skip_pixels / source.lanes) * groups
+    burst = groups if edge.burst else 0
+    return max(held, burst, _DEFAULT_DEPTH)
+
+
+def source_cost(edge: Edge, source: StreamProfile, depth: int | None = None) -> Resources:
+    """FIFOs of the source layout (``depth`` tokens per lane, by the paper's formulas if None)."""
+    depth = edge_depth(edge, source) if depth is None else depth
+    return fifo_cost(depth, stream_bits(edge.picture, source)) * source.lanes
+
+
+def conversion_cost(edge: Edge, source: StreamProfile, sink: StreamProfile) -> Resources:
+    """Width adapter and the FIFOs behind it; nothing where the layouts agree."""
+    if source == sink:
+        return Resources()
+    behind = fifo_cost(_DEFAULT_DEPTH, stream_bits(edge.picture, sink)) * sink.lanes
+    return adapter_cost(edge.picture, source, sink) + behind
+
+
+def conversion_cycles(edge: Edge, source: StreamProfile, sink: StreamProfile) -> int:
+    """Cycles per frame of the width adapter; 0 where the layouts agree."""
+    return 0 if source == sink else adapter_cycles(edge.picture, source, sink)
