@@ -1,0 +1,57 @@
+"""Checkpoints: everything a run needs to go on where it stopped, written so that a kill is safe."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from finn_resnet.errors import UserError
+
+
+@dataclass
+class Checkpoint:
+    """State after `epoch` finished epochs of one stage (`float` or `quantised`) of a run.
+
+    `extra` holds what the stage needs to rebuild its network (the quantisation plan).
+    """
+
+    stage: str
+    depth: int
+    classes: int
+    seed: int
+    epoch: int
+    model: dict[str, torch.Tensor]
+    optimizer: dict[str, Any]
+    extra: dict[str, Any]
+
+
+def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Writes the file in one step: a run killed meanwhile leaves the previous one intact."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    torch.save(asdict(checkpoint), partial)
+    os.replace(partial, path)
+
+
+def load_checkpoint(path: Path, stage: str, depth: int | None = None) -> Checkpoint:
+    """Reads a checkpoint of this stage and, unless None, this depth.
+
+    Raises UserError when the file is missing, damaged, or of another stage or depth.
+    """
+    if not path.is_file():
+        raise UserError(f"checkpoint {path} does not exist")
+    try:
+        checkpoint = Checkpoint(**torch.load(path, map_location="cpu", weights_only=True))
+    except (RuntimeError, EOFError, TypeError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} is not a checkpoint of this recipe or is damaged") from error
+    if depth is not None and checkpoint.depth != depth:
+        raise UserError(f"{path} is of a ResNet{checkpoint.depth}, not of a ResNet{depth}")
+    if checkpoint.stage != stage:
+        raise UserError(f"{path} is of the {checkpoint.stage} stage, not of the {stage} stage")
+    return checkpoint

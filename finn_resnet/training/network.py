@@ -1,0 +1,88 @@
+"""The float network: CIFAR-type ResNets of depth 6n+2, in the shape the accelerator streams.
+
+Every convolution is followed by batch normalisation; a block is conv-BN-ReLU, conv-BN, Add, ReLU.
+The first block of stages two and three halves the image and doubles the channels, its skip
+branch is a 1x1 convolution of stride two ("option B").
+
+Modules that produce a tensor the quantised network will round have the names of its quantisers
+(`relu`, `first_relu`, `downsample`, `pool`, `classifier`): calibration goes by name.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from finn_resnet.errors import UserError
+
+STAGE_CHANNELS = (16, 32, 64)
+IMAGE_SIZE = 32
+
+
+def blocks_per_stage(depth: int) -> int:
+    """n of a network of depth 6n+2; raises UserError for any other depth."""
+    if depth < 8 or (depth - 2) % 6:
+        raise UserError(f"depth {depth} is not of the form 6n+2 (8, 14, 20, 26, 32, ...)")
+    return (depth - 2) // 6
+
+
+def block_shapes(depth: int) -> list[tuple[int, int, int]]:
+    """(input channels, output channels, stride) of every block, in order.
+
+    Raises UserError when the depth is not 6n+2.
+    """
+    shapes = []
+    ich = STAGE_CHANNELS[0]
+    for stage, och in enumerate(STAGE_CHANNELS):
+        for index in range(blocks_per_stage(depth)):
+            shapes.append((ich, och, 2 if stage > 0 and index == 0 else 1))
+            ich = och
+    return shapes
+
+
+class ConvNorm(nn.Module):
+    """Convolution without bias, then batch normalisation: [N, ich, ih, iw] -> [N, och, oh, ow]."""
+
+    def __init__(self, ich: int, och: int, kernel: int, stride: int = 1) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(ich, och, kernel, stride, padding=kernel // 2, bias=False)
+        self.norm = nn.BatchNorm2d(och)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.conv(x))
+
+
+class Block(nn.Module):
+    """Basic residual block; `downsample` is None where the skip is the identity."""
+
+    def __init__(self, ich: int, och: int, stride: int) -> None:
+        super().__init__()
+        self.first = ConvNorm(ich, och, 3, stride)
+        self.first_relu = nn.ReLU()
+        self.second = ConvNorm(och, och, 3)
+        changes_shape = stride != 1 or ich != och
+        self.downsample = ConvNorm(ich, och, 1, stride) if changes_shape else None
+        self.relu = nn.ReLU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        skip = x if self.downsample is None else self.downsample(x)
+        return self.relu(self.second(self.first_relu(self.first(x))) + skip)
+
+
+class ResNet(nn.Module):
+    """Float ResNet: images [N, 3, 32, 32] in [0, 1] -> logits [N, classes].
+
+    Raises UserError when the depth is not 6n+2.
+    """
+
+    def __init__(self, depth: int, classes: int = 10) -> None:
+        super().__init__()
+        self.depth, self.classes = depth, classes
+        self.stem = ConvNorm(3, STAGE_CHANNELS[0], 3)
+        self.relu = nn.ReLU()
+        self.blocks = nn.Sequential(*(Block(*shape) for shape in block_shapes(depth)))
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.classifier = nn.Linear(STAGE_CHANNELS[-1], classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.pool(self.blocks(self.relu(self.stem(x))))
+        return self.classifier(x.flatten(1))
