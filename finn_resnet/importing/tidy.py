@@ -46,6 +46,7 @@ class TidyQonnx(Transformation):
         model = _infer_all_shapes(model)
         model = model.transform(FoldConstants(exclude_op_types=list(QUANT_OPS)))
         _fold_weight_transposes(model)
+        _free_batch_in_reshapes(model)
         for step in (RemoveIdentityOps(), GiveUniqueParameterTensors(), RemoveUnusedTensors()):
             model = model.transform(step)
         _name_nodes(model)
@@ -139,6 +140,14 @@ def _fold_weight_transposes(model: ModelWrapper) -> None:
         quant.output[0] = node.output[0]
         model.set_tensor_shape(quant.output[0], [weights.shape[axis] for axis in perm])
         model.graph.node.remove(node)
+
+
+def _free_batch_in_reshapes(model: ModelWrapper) -> None:
+    """Reshape to [1, ...] becomes [0, ...]: the same for one picture, and right for a batch."""
+    for node in model.graph.node:
+        shape = model.get_initializer(node.input[1]) if node.op_type == "Reshape" else None
+        if shape is not None and shape.size > 1 and shape[0] == 1:
+            model.set_initializer(node.input[1], np.array([0, *shape[1:]], np.int64))
 
 
 def _name_nodes(model: ModelWrapper) -> None:

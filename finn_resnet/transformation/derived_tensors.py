@@ -31,6 +31,15 @@ def record_derived(model: ModelWrapper, tensor: str, source: str, map_: Requanti
     model.set_metadata_prop(_PROPERTY, json.dumps(stored))
 
 
+def original_tensor(model: ModelWrapper, tensor: str) -> str:
+    """The tensor a fork's copy or a window buffer's forwarded stream repeats."""
+    producer = model.find_producer(tensor)
+    while producer is not None and producer.op_type in ("StreamFork", "WindowBuffer"):
+        tensor = producer.input[0]
+        producer = model.find_producer(tensor)
+    return tensor
+
+
 def fused_tensors(op: HardwareOp, attribute: str = "fused_tensors") -> dict[str, Requantiser]:
     """Tensors that live inside a task: name -> map from the task's total."""
     stored = json.loads(op.get_nodeattr(attribute) or "{}")

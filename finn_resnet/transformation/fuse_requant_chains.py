@@ -6,10 +6,12 @@ from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.transformation.base import Transformation
 
+from finn_resnet.numerics.requantiser import Requantiser
 from finn_resnet.numerics.step_function import fuse
 from finn_resnet.transformation.code_ranges import total_range
 from finn_resnet.transformation.derived_tensors import (
     fused_tensors,
+    original_tensor,
     record_derived,
     record_fused,
 )
@@ -79,7 +81,7 @@ def _drop_identity(model: ModelWrapper, node: NodeProto) -> bool:
         return False
     for reader in readers(model, node.output[0]):
         reader.rewire(source)
-    record_derived(model, node.output[0], source, type(op.requantiser())())
+    record_derived(model, node.output[0], original_tensor(model, source), Requantiser())
     remove_node(model, node)
     return True
 
@@ -110,7 +112,7 @@ def _hoist(model: ModelWrapper, fork: NodeProto, branches: list[NodeProto]) -> N
         fork.output[index] = new_copy
         forget_tensor(model, copy)
         if branch is not kept:
-            record_derived(model, result, kept.output[0], as_op(kept).requantiser().of([]))
+            record_derived(model, result, kept.output[0], Requantiser())
             model.graph.node.remove(branch)
             forget_tensor(model, result)
     kept.input[0] = source

@@ -1,0 +1,179 @@
+"""Bit-exact comparison of the generated C++ with the original model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from qonnx.core.modelwrapper import ModelWrapper
+
+from finn_resnet.errors import UserError
+from finn_resnet.simulation.compiler import compile_project
+from finn_resnet.simulation.project import load_project
+from finn_resnet.simulation.runner import run_codes
+from finn_resnet.transformation.graph_edit import as_op, nodes_of
+from finn_resnet.verification.observation import Observation, observe
+from finn_resnet.verification.reference import Reference
+
+BATCH = 25
+"""Pictures per step: bounds the memory of reference and dumps."""
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """First differing code: ``index`` is in the original's layout, the picture's number first.
+
+    ``node`` is the hardware task that computed it.
+    """
+
+    tensor: str
+    node: str
+    index: tuple[int, ...]
+    expected: int
+    found: int
+
+    def __str__(self) -> str:
+        return (
+            f"tensor {self.tensor} (task {self.node}) at {list(self.index)}: "
+            f"the model has {self.expected}, the C++ has {self.found}"
+        )
+
+
+@dataclass
+class Verification:
+    """Result of a comparison; ``mismatches`` counts differing codes by tensor.
+
+    ``accuracy_*`` are fractions of correctly labelled pictures, None without labels.
+    """
+
+    images: int = 0
+    compared_codes: int = 0
+    compared_tensors: list[str] = field(default_factory=list)
+    mismatches: dict[str, int] = field(default_factory=dict)
+    first_mismatch: Mismatch | None = None
+    mismatched_labels: int = 0
+    accuracy_reference: float | None = None
+    accuracy_accelerator: float | None = None
+    reference_precision: str = "float32"
+    accelerator_labels: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    reference_labels: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def mismatched_codes(self) -> int:
+        """Differing codes over all tensors."""
+        return sum(self.mismatches.values())
+
+
+def to_pictures(images: np.ndarray) -> np.ndarray:
+    """Model input [N, C, H, W] float32 in [0, 1] of uint8 images [N, H, W, C]."""
+    return np.moveaxis(images, -1, 1).astype(np.float32) / np.float32(255)
+
+
+def input_codes(model: ModelWrapper, pictures: np.ndarray) -> np.ndarray:
+    """Accelerator input codes [N, H, W, C] of float pictures [N, C, H, W].
+
+    Raises:
+        UserError: the pictures have another shape than the model's input.
+    """
+    node = nodes_of(model, "QuantizeInput")[0]
+    expected = list(as_op(node).get_nodeattr("shape"))[1:]
+    if list(pictures.shape[1:]) != expected:
+        found = "x".join(map(str, pictures.shape[1:]))
+        raise UserError(
+            f"the model takes pictures of {'x'.join(map(str, expected))} (channels x height x "
+            f"width), the image set has {found}; resize the images"
+        )
+    return as_op(node).quantise(pictures)
+
+
+def verify_project(
+    model: ModelWrapper,
+    original: ModelWrapper,
+    project_dir: str | Path,
+    pictures: np.ndarray,
+    labels: np.ndarray | None = None,
+    *,
+    every_tensor: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Run pictures through the generated C++ and the original, compare integer codes.
+
+    Args:
+        model: hardware graph the project was generated from.
+        original: QONNX model as read from its file.
+        project_dir: the ``hls`` folder of a build.
+        pictures: float32 [N, C, H, W], what the model takes.
+        labels: class numbers [N], for the accuracy.
+        every_tensor: compare every quantised tensor; False compares the graph outputs alone.
+        progress: called with (pictures done, pictures).
+
+    Raises:
+        UserError: no C++ compiler, or pictures of the wrong shape.
+        SimulationError: the C++ broke one of its own rules.
+    """
+    reference = Reference(original)
+    executable = compile_project(Path(project_dir), probes=every_tensor)
+    project = load_project(executable.parent)
+    wanted = reference.tensors if every_tensor else _quantised_outputs(reference)
+    observations = observe(model, project, wanted)
+    result = Verification(
+        compared_tensors=[o.tensor for o in observations], reference_precision=reference.precision
+    )
+    streams = sorted({o.stream for o in observations if o.stream is not None})
+    for start in range(0, len(pictures), BATCH):
+        batch = pictures[start : start + BATCH]
+        run = run_codes(executable, input_codes(model, batch), tensors=streams, probes=every_tensor)
+        values = reference.run(batch)
+        codes = dict(reference.codes(values))
+        for seen in observations:
+            _compare(result, seen, codes[seen.tensor], seen.codes(run, project), start)
+        _collect_labels(result, values[reference.outputs[0]], _first_output(model, run))
+        result.images += len(batch)
+        if progress is not None:
+            progress(result.images, len(pictures))
+    _score(result, labels)
+    return result
+
+
+def _quantised_outputs(reference: Reference) -> list[str]:
+    return [name for name in reference.outputs if name in reference.scales]
+
+
+def _compare(
+    result: Verification, seen: Observation, expected: np.ndarray, found: np.ndarray, start: int
+) -> None:
+    """Count differing codes; ``found`` is NHWC, ``expected`` in the original's layout."""
+    found = np.moveaxis(found, -1, 1).reshape(expected.shape)
+    result.compared_codes += expected.size
+    wrong = np.argwhere(found != expected)
+    if not len(wrong):
+        return
+    result.mismatches[seen.tensor] = result.mismatches.get(seen.tensor, 0) + len(wrong)
+    if result.first_mismatch is None:
+        at = tuple(int(i) for i in wrong[0])
+        index = (at[0] + start, *at[1:])
+        result.first_mismatch = Mismatch(
+            seen.tensor, seen.node, index, int(expected[at]), int(found[at])
+        )
+
+
+def _first_output(model: ModelWrapper, run) -> np.ndarray:
+    """Float values of the accelerator's first output."""
+    node = nodes_of(model, "DequantizeOutput")[0]
+    return as_op(node).dequantise(next(iter(run.outputs.values())).astype(np.int64))
+
+
+def _collect_labels(result: Verification, expected: np.ndarray, found: np.ndarray) -> None:
+    ours = found.reshape(len(found), -1).argmax(axis=1)
+    theirs = np.asarray(expected).reshape(len(found), -1).argmax(axis=1)
+    result.mismatched_labels += int((ours != theirs).sum())
+    result.accelerator_labels = np.concatenate([result.accelerator_labels, ours])
+    result.reference_labels = np.concatenate([result.reference_labels, theirs])
+
+
+def _score(result: Verification, labels: np.ndarray | None) -> None:
+    if labels is not None and len(labels):
+        result.accuracy_reference = float((result.reference_labels == labels).mean())
+        result.accuracy_accelerator = float((result.accelerator_labels == labels).mean())
