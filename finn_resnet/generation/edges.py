@@ -13,6 +13,7 @@ from finn_resnet.errors import UserError
 from finn_resnet.generation.cpp import code_type
 from finn_resnet.generation.window_chain import WindowShape
 from finn_resnet.numerics.ranges import Range
+from finn_resnet.transformation.skip_buffers import skip_tensors
 
 HOST_OPS = ("QuantizeInput", "DequantizeOutput")
 
@@ -186,32 +187,6 @@ def code_range(model: ModelWrapper, tensor: str) -> Range:
     return Range(int(datatype.min()), int(datatype.max()))
 
 
-def _branch_work(model: ModelWrapper, nodes: list[NodeProto]) -> dict[str, int]:
-    """Convolutions and windows on the longest way from the input to each tensor."""
-    work: dict[str, int] = {}
-    for node in nodes:
-        own = node.op_type in ("StreamConv", "WindowBuffer")
-        reached = max((work.get(name, 0) for name in node.input), default=0) + own
-        for index, name in enumerate(node.output):
-            # A window buffer's forwarding output is a branch that skips the convolution.
-            work[name] = reached - (index == 1 and node.op_type == "WindowBuffer")
-    return work
-
-
-def _skip_tensors(model: ModelWrapper, ops: list[Any]) -> set[str]:
-    """Tensors of residual branches: the shorter operand of every join, and forwarded pictures."""
-    nodes = [op.onnx_node for op in ops]
-    work = _branch_work(model, nodes)
-    found = set()
-    for op in ops:
-        node = op.onnx_node
-        if node.op_type == "StreamConv" and op.has_skip:
-            found.add(node.input[-1])
-        elif node.op_type == "StreamAdd":
-            found.add(min(node.input, key=lambda name: work.get(name, 0)))
-    return found
-
-
 _KINDS = {"ParameterStream": "parameter"}
 
 
@@ -222,7 +197,7 @@ def collect_edges(model: ModelWrapper, ops: list[Any]) -> dict[str, Edge]:
         UserError: two neighbours disagree on lanes or channel parallelism.
         ValueError: a tensor has no shape, no integer datatype or not exactly one consumer.
     """
-    skips = _skip_tensors(model, ops)
+    skips = skip_tensors(model)
     by_name = {op.onnx_node.name: op for op in ops}
     edges = {}
     for op in ops:

@@ -59,6 +59,16 @@ def skip_buffers(model: ModelWrapper) -> list[SkipBuffer]:
     return found
 
 
+def skip_tensors(model: ModelWrapper) -> set[str]:
+    """Every tensor of a residual branch, from where its data starts to wait to the join."""
+    found: set[str] = set()
+    for join in nodes_of(model, "StreamAdd", "StreamConv"):
+        pair = _operands(model, join)
+        if pair is not None:
+            found.update(_skip_path(model, pair[0]))
+    return found
+
+
 def _operands(model: ModelWrapper, join: NodeProto) -> tuple[str, str] | None:
     """(skip tensor, long tensor) of a join, None where the node joins nothing."""
     if join.op_type == "StreamConv":
@@ -93,23 +103,28 @@ def _buffer(model: ModelWrapper, join: NodeProto, skip: str, long: str) -> SkipB
 
 
 def _origin(model: ModelWrapper, tensor: str) -> tuple[str, NodeProto]:
-    """Where the skip stream starts: fork, forwarding window buffer, merged downsample, or source.
+    """Where the skip stream starts: fork, forwarding window buffer, merged downsample, source."""
+    start = _skip_path(model, tensor)[-1]
+    return start, model.find_producer(start)
+
+
+def _skip_path(model: ModelWrapper, tensor: str) -> list[str]:
+    """Tensors from the join's operand ``tensor`` back to where the skip stream starts.
 
     A separate 1x1 convolution on the way is no start: the data waits at the fork before it.
     """
-    node = model.find_producer(tensor)
+    path = [tensor]
     while True:
+        node = model.find_producer(path[-1])
         op = as_op(node)
         passed = (
             node.op_type in _PASS_THROUGH
             or (node.op_type == "WindowBuffer" and not op.get_nodeattr("forward"))
             or (node.op_type == "StreamConv" and not op.has_downsample)
         )
-        if passed:
-            tensor = node.input[0]
-        else:
-            return tensor, node
-        node = model.find_producer(tensor)
+        if not passed:
+            return path
+        path.append(node.input[0])
 
 
 def _windows_to(model: ModelWrapper, tensor: str, origin: NodeProto | None) -> list[NodeProto]:
