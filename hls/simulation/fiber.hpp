@@ -30,6 +30,7 @@
 #endif
 
 #ifdef FR_FIBER_ASAN
+#  include <sanitizer/asan_interface.h>
 #  include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -129,7 +130,12 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
 
   ~Fiber() {
-    if (memory_ != nullptr) munmap(memory_, mapped_);
+    if (memory_ == nullptr) return;
+#ifdef FR_FIBER_ASAN
+    // An abandoned fiber never left its scopes; the next mapping here must not inherit them.
+    __asan_unpoison_memory_region(memory_, mapped_);
+#endif
+    munmap(memory_, mapped_);
   }
 
   /// Leaves `from`, continues `to`; returns when something switches back to `from`.

@@ -82,10 +82,13 @@ class Scheduler {
     return *current_;
   }
 
-  /// Runs every task for all frames; ends early in a deadlock or when interrupted.
+  /// Runs every task for all frames and forgets them; ends early in a deadlock or when interrupted.
   void run() {
     on_start();
     bind_ends();
+    blocked.clear();
+    circle.clear();
+    depths_to_blame = true;
     for (Task& task : tasks) {
       task.fiber = std::make_unique<Fiber>(&Scheduler::enter, &task);
       ready_.push_back(&task);
@@ -106,6 +109,8 @@ class Scheduler {
       circle = find_circle(blocked);
     }
     on_end();
+    tasks.clear();
+    ready_.clear();
   }
 
   bool finished() const {

@@ -17,8 +17,7 @@ namespace sim {
 /// Text file, one setting a line, names as in FR_NAMED and FR_TASK:
 ///   depth STREAM N          depth in tokens in place of the built one
 ///   pipeline TASK N         cycles from an iteration's reads to its writes (default 0)
-///   restart N               cycles from a frame's last write to the next frame's first read,
-///                           less one (default 0)
+///   restart N               idle cycles between a drained pipeline and the next frame (default 0)
 ///   grow STREAM             may grow when it is full on a cycle of waiting tasks
 ///   ends STREAM WRITER READER   who uses a stream; lets `grow` see the whole cycle
 class Settings {

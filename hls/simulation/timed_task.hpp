@@ -14,10 +14,11 @@
 ///
 /// The "+ 1" are the FIFO's: a token is visible, and a slot free, one cycle after the clock edge
 /// that made it so. A frame ends with the pipeline drained (a process of an ap_ctrl_none dataflow
-/// region is called anew per frame, its loop does not rewind); the next frame's first iteration
-/// follows the last write by 1 + restart cycles. The equations have one least solution, so the
-/// cycles do not depend on the order in which fibers run.
+/// region is called anew per frame, its loop does not rewind): the next frame's first iteration
+/// comes pipeline_depth + 1 + restart cycles after this frame's last one. The equations have one
+/// least solution, so the cycles do not depend on the order in which fibers run.
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -182,13 +183,12 @@ class Task {
     needed_kind_ = kind;
   }
 
+  // The loop ends when its last iteration has passed every stage.
   void end_frame() {
-    if (open_) step(clock_);
-    while (!writes_.empty()) {
-      clock_ = writes_.front().due;
-      step(clock_);
-    }
-    clock_ += 1 + restart;
+    if (!open_) return;
+    step(clock_);
+    while (!writes_.empty()) step(writes_.front().due);
+    clock_ += std::max(pipeline_depth + 1 + restart, interval_);
     open_ = false;
   }
 
