@@ -19,15 +19,16 @@ from finn_resnet import build_report, build_steps, preflight, progress
 from finn_resnet.boards import load_board
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError, did_you_mean
-from finn_resnet.output_folder import staged_output
+from finn_resnet.output_folder import (
+    INTERMEDIATE_FOLDER,
+    ORIGINAL_MODEL,
+    SETTINGS_NAME,
+    staged_output,
+)
 from finn_resnet.report.report_file import read_report, start_report, update_report
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
-
-INTERMEDIATE_FOLDER = "intermediate_models"
-ORIGINAL_MODEL = f"{INTERMEDIATE_FOLDER}/00_original.onnx"
-SETTINGS_NAME = "build_config.json"
 
 Step = Callable[["ModelWrapper", BuildConfig], "ModelWrapper"]
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finn_resnet.config import BuildConfig
+from finn_resnet.output_folder import HLS_FOLDER
+from finn_resnet.report.latency import frame_latency
 from finn_resnet.report.report_file import read_report, update_report
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
 
     from finn_resnet.boards import Board
+    from finn_resnet.verification import Verification
 
 
 def record_model(model: ModelWrapper, cfg: BuildConfig) -> None:
@@ -53,3 +57,63 @@ def record_optimisation(cfg: BuildConfig, name: str, facts: dict[str, Any]) -> N
     """Entry `name` of section `optimisations`."""
     section = read_report(cfg.output_dir)["optimisations"] or {}
     update_report(cfg.output_dir, "optimisations", {**section, name: facts})
+
+
+def record_estimate(model: ModelWrapper, board: Board, cfg: BuildConfig) -> None:
+    """Sections `layers`, `totals` and `throughput`, all from the cost model.
+
+    Bits of skip and window buffers are those of the generated streams, depth times width; null
+    where nothing was generated.
+    """
+    from finn_resnet.parallelism.estimate import estimate
+
+    found = estimate(model, board, cfg.clock_mhz)
+    update_report(cfg.output_dir, "layers", [asdict(layer) for layer in found.layers])
+    buffers = _buffer_bits(Path(cfg.output_dir))
+    update_report(cfg.output_dir, "totals", {**found.totals.as_dict(), **buffers})
+    update_report(
+        cfg.output_dir,
+        "throughput",
+        {
+            "cycles_per_frame": found.cycles_per_frame,
+            "fps": found.fps,
+            "bottleneck": found.bottleneck,
+            "latency_cycles": frame_latency(model, found),
+        },
+    )
+
+
+def _buffer_bits(output_dir: Path) -> dict[str, int | None]:
+    from finn_resnet.simulation.project import PROJECT_FILE, load_project
+
+    folder = output_dir / HLS_FOLDER
+    if not (folder / PROJECT_FILE).is_file():
+        return {"skip_buffer_bits": None, "window_buffer_bits": None}
+    streams = load_project(folder).streams
+    return {
+        f"{name}_buffer_bits": sum(
+            stream.depth * stream.width_bits * len(stream.fifo_names)
+            for stream in streams
+            if stream.kind == kind
+        )
+        for name, kind in (("skip", "skip"), ("window", "internal"))
+    }
+
+
+def record_verification(result: Verification, cfg: BuildConfig) -> None:
+    """Section `verification`: what was compared and the first code that differs, if any."""
+    first = result.first_mismatch
+    update_report(
+        cfg.output_dir,
+        "verification",
+        {
+            "images": result.images,
+            "compared_codes": result.compared_codes,
+            "mismatched_codes": result.mismatched_codes,
+            "first_mismatch": None if first is None else asdict(first),
+            "mismatches": result.mismatches,
+            "accuracy": result.accuracy_accelerator,
+            "reference_accuracy": result.accuracy_reference,
+            "reference_precision": result.reference_precision,
+        },
+    )

@@ -10,14 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finn_resnet import build_report
+from finn_resnet import build_report, progress
 from finn_resnet.config import BuildConfig
+from finn_resnet.output_folder import HLS_FOLDER, ORIGINAL_MODEL
+from finn_resnet.verification_input import float_input, verification_images
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
     from qonnx.transformation.base import Transformation
-
-HLS_FOLDER = "hls"
 
 DEFAULT_STEPS = (
     "step_merge_batch_norm",
@@ -29,11 +29,10 @@ DEFAULT_STEPS = (
     "step_set_parallelism",
     "step_insert_width_adapters",
     "step_set_stream_depths",
-    "step_size_streams",
     "step_generate",
     "step_estimate",
-    "step_simulate",
     "step_verify",
+    "step_write_html_report",
 )
 
 
@@ -117,10 +116,46 @@ def step_set_stream_depths(model: ModelWrapper, cfg: BuildConfig) -> ModelWrappe
 
 
 def step_generate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
-    """Write the HLS C++ project to `<output_dir>/hls`."""
-    from finn_resnet.generation import generate_project
+    """Write the HLS C++ project to `hls/` in the output folder."""
+    from finn_resnet.generation.project import generate_project
 
-    generate_project(model, Path(cfg.output_dir) / HLS_FOLDER, cfg.top_name)
+    generate_project(model, cfg.output_dir, cfg.top_name)
+    return model
+
+
+def step_estimate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Estimate cycles and resources of every task with the cost model."""
+    from finn_resnet.boards import load_board
+
+    build_report.record_estimate(model, load_board(cfg.board), cfg)
+    return model
+
+
+def step_verify(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Compare the integer codes of the C++ with the execution of the original model."""
+    from finn_resnet.importing import read_model
+    from finn_resnet.verification import verify_project
+
+    if not cfg.verify_steps:
+        return model
+    image_set = verification_images(model, cfg)
+    result = verify_project(
+        model,
+        read_model(Path(cfg.output_dir) / ORIGINAL_MODEL),
+        Path(cfg.output_dir) / HLS_FOLDER,
+        float_input(image_set.images, cfg),
+        image_set.labels,
+        progress=progress.current().update,
+    )
+    build_report.record_verification(result, cfg)
+    return model
+
+
+def step_write_html_report(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Write report.html from report.json."""
+    from finn_resnet.report.html import write_html_report
+
+    write_html_report(cfg.output_dir)
     return model
 
 

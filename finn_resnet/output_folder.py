@@ -14,6 +14,15 @@ from pathlib import Path
 from finn_resnet.errors import UserError
 from finn_resnet.report.report_file import REPORT_NAME
 
+HLS_FOLDER = "hls"
+"""Generated C++ project."""
+INTERMEDIATE_FOLDER = "intermediate_models"
+"""Graph after every step."""
+ORIGINAL_MODEL = f"{INTERMEDIATE_FOLDER}/00_original.onnx"
+"""Copy of the model file: what the C++ is verified against."""
+SETTINGS_NAME = "build_config.json"
+"""Settings the build ran with, complete."""
+
 
 def check_output_folder(target: Path, inputs: Iterable[Path] = ()) -> None:
     """Refuse a target whose replacement would lose something that is not an earlier build.

@@ -81,6 +81,6 @@ def _check_tools(config: BuildConfig) -> None:
     if not config.auto_fifo_depths:
         compiles.discard("step_size_streams")
     if compiles:
-        from finn_resnet.simulation import find_compiler
+        from finn_resnet.simulation.compiler import find_compiler
 
         find_compiler()

@@ -34,7 +34,7 @@ def _headline(report: dict[str, Any]) -> Text:
     line = Text()
     line.append(str(model.get("path", "model")), style="bold")
     if model.get("macs"):
-        line.append(f"  {model['macs'] / 1e6:.1f} M MACs, {model['params'] / 1e3:.1f} k parameters")
+        line.append(f"  {model['macs']:,} MACs per frame, {model['params']:,} parameters")
     if board:
         line.append("  on ")
         line.append(str(board["name"]), style="bold")
@@ -74,18 +74,23 @@ def _resource_table(report: dict[str, Any]) -> Table:
     return table
 
 
-def _result_table(report: dict[str, Any]) -> Table:
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for label, line in (
+def result_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """(label, line) for every result of a build; one that was not run says so."""
+    return [
         ("throughput (cost model)", _throughput_line(report["throughput"])),
         ("simulation of the C++", _simulation_line(report["simulation"])),
         ("verification", _verification_line(report["verification"])),
         ("stream buffers", _buffer_line(report["totals"])),
         ("optimisations", _optimisation_line(report["optimisations"])),
         ("time", _time_line(report["timings_s"])),
-    ):
+    ]
+
+
+def _result_table(report: dict[str, Any]) -> Table:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for label, line in result_lines(report):
         table.add_row(label, line)
     return table
 
