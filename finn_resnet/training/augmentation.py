@@ -8,25 +8,29 @@ PADDING = 4
 
 
 class CropAndFlip:
-    """Draws one crop of the padded image and one horizontal flip per image.
+    """Draws one crop and one horizontal flip per image.
 
-    The padded copies are made once, so that a batch is a single gather.
+    Crops of the full size come from images padded by reflection; smaller crops, which make a
+    step cheaper, from the images themselves. Both are made once, so that a batch is one gather.
     """
 
-    def __init__(self, images: np.ndarray) -> None:
-        """`images`: uint8 [N, H, W, 3]."""
-        self.height, self.width = images.shape[1:3]
-        border = ((0, 0), (PADDING, PADDING), (PADDING, PADDING), (0, 0))
-        self.padded = np.pad(images, border, mode="reflect")
+    def __init__(self, images: np.ndarray, size: int) -> None:
+        """`images`: uint8 [N, H, W, 3]; `size`: side of the crops, at most H and W."""
+        self.size = size
+        self.images = images
+        if size == min(images.shape[1:3]):
+            border = ((0, 0), (PADDING, PADDING), (PADDING, PADDING), (0, 0))
+            self.images = np.pad(images, border, mode="reflect")
 
     def batch(self, indices: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """uint8 [len(indices), H, W, 3]: the chosen images, each with its own crop and flip."""
+        """uint8 [len(indices), size, size, 3]: the chosen images, each cropped and flipped."""
         count = len(indices)
-        top = rng.integers(0, 2 * PADDING + 1, count)
-        left = rng.integers(0, 2 * PADDING + 1, count)
+        height, width = self.images.shape[1:3]
+        top = rng.integers(0, height - self.size + 1, count)
+        left = rng.integers(0, width - self.size + 1, count)
         flip = rng.integers(0, 2, count).astype(bool)
-        columns = np.broadcast_to(np.arange(self.width), (count, self.width)).copy()
+        columns = np.broadcast_to(np.arange(self.size), (count, self.size)).copy()
         columns[flip] = columns[flip, ::-1]
-        rows = np.arange(self.height) + top[:, None]
+        rows = np.arange(self.size) + top[:, None]
         columns += left[:, None]
-        return self.padded[indices[:, None, None], rows[:, :, None], columns[:, None, :]]
+        return self.images[indices[:, None, None], rows[:, :, None], columns[:, None, :]]

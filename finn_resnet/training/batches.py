@@ -20,23 +20,37 @@ def to_input(images: np.ndarray) -> Tensor:
 
 
 class TrainingBatches:
-    """Shuffled, augmented batches; the images left over at the end of an epoch are dropped."""
+    """Shuffled, augmented batches; the images left over at the end of an epoch are dropped.
 
-    def __init__(self, images: LabelledImages, batch_size: int, seed: int) -> None:
+    The first `small_crop_epochs` epochs show crops of side `small_crop`, all later ones crops of
+    the images' full size.
+    """
+
+    def __init__(
+        self,
+        images: LabelledImages,
+        batch_size: int,
+        seed: int,
+        small_crop: int | None = None,
+        small_crop_epochs: int = 0,
+    ) -> None:
         self.batch_size = min(batch_size, len(images))
         self.seed = seed
-        self.augment = CropAndFlip(images.images)
         self.labels = images.labels
         self.per_epoch = len(images) // self.batch_size
+        full = min(images.images.shape[1:3])
+        self.full_crops = CropAndFlip(images.images, full)
+        self.small_crops = CropAndFlip(images.images, small_crop or full)
+        self.small_crop_epochs = small_crop_epochs
 
     def epoch(self, index: int) -> Iterator[tuple[Tensor, Tensor]]:
         """(inputs, labels) of epoch `index`. A resumed run draws what an unbroken one would."""
         rng = np.random.default_rng([self.seed, index])
         order = rng.permutation(len(self.labels))
+        crops = self.small_crops if index < self.small_crop_epochs else self.full_crops
         for step in range(self.per_epoch):
             chosen = order[step * self.batch_size : (step + 1) * self.batch_size]
-            inputs = to_input(self.augment.batch(chosen, rng))
-            yield inputs, torch.from_numpy(self.labels[chosen])
+            yield to_input(crops.batch(chosen, rng)), torch.from_numpy(self.labels[chosen])
 
 
 @torch.no_grad()

@@ -46,10 +46,14 @@ def run_recipe(options: TrainingOptions) -> TrainingResult:
     train_set, test_set = (load_split(options.data, split, IMAGE_SIZE) for split in SPLITS)
     if train_set.classes != test_set.classes:
         raise UserError(f"{options.data}: training and test set have different classes")
+    plateau_epochs = options.float_epochs - options.decay_epochs
+    float_batches = TrainingBatches(
+        train_set, options.batch_size, options.seed, options.plateau_crop, plateau_epochs
+    )
     batches = TrainingBatches(train_set, options.batch_size, options.seed)
     loss = _loss(options, len(train_set.classes))
 
-    network, float_accuracy = train_float(options, batches, test_set, loss)
+    network, float_accuracy = train_float(options, float_batches, test_set, loss)
     quantised, quantised_accuracy = train_quantised(
         options, network, batches, train_set, test_set, loss
     )
@@ -171,6 +175,11 @@ def _facts(options: TrainingOptions) -> CardFacts:
         f"learning rate {options.quantised_learning_rate:g} falling linearly to zero"
     )
     distilled = "" if options.teacher is None else f", distilled from {options.teacher.stem}"
+    small_crops = (
+        f", {options.plateau_crop}x{options.plateau_crop} crops while the rate was constant"
+        if options.plateau_crop < IMAGE_SIZE
+        else ""
+    )
     return CardFacts(
         name=options.name,
         depth=options.depth,
@@ -182,7 +191,8 @@ def _facts(options: TrainingOptions) -> CardFacts:
             f"float: {options.float_epochs} epochs of SGD (Nesterov momentum 0.9, batch "
             f"{options.batch_size}, weight decay {options.weight_decay:g}), learning rate "
             f"{options.learning_rate:g}, falling linearly to zero over the last "
-            f"{options.decay_epochs}; random crops (4 pixels) and flips{distilled}",
+            f"{options.decay_epochs}; random flips, random crops of the image padded by 4 pixels"
+            f"{small_crops}{distilled}",
             finetuning if options.quantised_epochs else quantisation,
             "QONNX export by brevitas, clean-up by qonnx",
         ),

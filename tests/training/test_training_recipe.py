@@ -141,6 +141,7 @@ def test_distillation_from_another_depth(data_folder: Path, tmp_path: Path) -> N
         ({"weight_bits": 9}, "outside 2 to 8"),
         ({"decay_epochs": 3}, "must lie between"),
         ({"batch_size": 1}, "below 2"),
+        ({"plateau_crop": 30}, "multiple of 4"),
         ({"learning_rate": 1e9}, "diverged"),
     ],
 )
@@ -161,6 +162,12 @@ def test_schedule_rises_stays_and_falls() -> None:
     schedule = Schedule(peak=0.1, epochs=10, decay_epochs=4, warmup_epochs=2)
     rates = [schedule.rate(epoch) for epoch in (0, 1, 2, 6, 8, 10)]
     np.testing.assert_allclose(rates, [0, 0.05, 0.1, 0.1, 0.05, 0])
+
+
+def test_small_crops_first() -> None:
+    batches = TrainingBatches(random_images(8, seed=5), 4, 1, small_crop=24, small_crop_epochs=2)
+    sizes = [next(batches.epoch(epoch))[0].shape[2:] for epoch in (0, 1, 2)]
+    assert sizes == [(24, 24), (24, 24), (32, 32)]
 
 
 def test_depths() -> None:
