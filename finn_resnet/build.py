@@ -118,7 +118,8 @@ def run_steps(
         # The same step may run twice: its times add up.
         timings[label] = round(timings.get(label, 0.0) + seconds, 3)
         update_report(output_dir, "timings_s", timings)
-        if config.save_intermediate_models:
+        # The last graph is what the C++ came from: `finn-resnet verify` needs it in any case.
+        if config.save_intermediate_models or index == len(steps):
             model.save(str(output_dir / INTERMEDIATE_FOLDER / f"{index:02d}_{label}.onnx"))
         display.end(label.replace("_", " "), seconds)
     return model

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
 
     from finn_resnet.boards import Board
-    from finn_resnet.verification import Verification
+    from finn_resnet.verify_output import OutputCheck
 
 
 def record_model(model: ModelWrapper, cfg: BuildConfig) -> None:
@@ -100,20 +100,36 @@ def _buffer_bits(output_dir: Path) -> dict[str, int | None]:
     }
 
 
-def record_verification(result: Verification, cfg: BuildConfig) -> None:
-    """Section `verification`: what was compared and the first code that differs, if any."""
-    first = result.first_mismatch
+def record_verification(checks: dict[str, OutputCheck], cfg: BuildConfig) -> None:
+    """Section `verification`, and the codes that optimisations were found to change.
+
+    `checks` is by way of compilation (`native`, `ap_int`); codes of all of them are counted, the
+    first difference found is given, and accuracy is that of the first.
+    """
+    results = [check.verification for check in checks.values()]
+    mismatch = next((r.first_mismatch for r in results if r.first_mismatch), None)
+    first = next(iter(checks.values()))
     update_report(
         cfg.output_dir,
         "verification",
         {
-            "images": result.images,
-            "compared_codes": result.compared_codes,
-            "mismatched_codes": result.mismatched_codes,
-            "first_mismatch": None if first is None else asdict(first),
-            "mismatches": result.mismatches,
-            "accuracy": result.accuracy_accelerator,
-            "reference_accuracy": result.accuracy_reference,
-            "reference_precision": result.reference_precision,
+            "images": first.verification.images,
+            "compared_codes": sum(r.compared_codes for r in results),
+            "mismatched_codes": sum(r.mismatched_codes for r in results),
+            "first_mismatch": asdict(mismatch) if mismatch else None,
+            "reference": first.reference,
+            "compiled_as": list(checks),
+            "accuracy": first.verification.accuracy_accelerator,
+            "reference_accuracy": first.verification.accuracy_reference,
         },
     )
+    if mismatch is None:
+        _record_changed_codes(first.changed_codes, cfg)
+
+
+def _record_changed_codes(changed: int, cfg: BuildConfig) -> None:
+    """Only the absorbed addition can change codes; the verified rest changed none."""
+    section = read_report(cfg.output_dir)["optimisations"] or {}
+    for name, facts in section.items():
+        facts["changed_codes"] = changed if name == "absorb_add" else 0
+    update_report(cfg.output_dir, "optimisations", section or None)

@@ -7,13 +7,11 @@ can be left out, reordered where that makes sense, or replaced by a user's own.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finn_resnet import build_report, progress
+from finn_resnet import build_report
 from finn_resnet.config import BuildConfig
-from finn_resnet.output_folder import HLS_FOLDER, ORIGINAL_MODEL
-from finn_resnet.verification_input import float_input, verification_images
+from finn_resnet.verify_output import verify_output
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
@@ -133,21 +131,9 @@ def step_estimate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
 
 def step_verify(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Compare the integer codes of the C++ with the execution of the original model."""
-    from finn_resnet.importing import read_model
-    from finn_resnet.verification import verify_project
-
-    if not cfg.verify_steps:
-        return model
-    image_set = verification_images(model, cfg)
-    result = verify_project(
-        model,
-        read_model(Path(cfg.output_dir) / ORIGINAL_MODEL),
-        Path(cfg.output_dir) / HLS_FOLDER,
-        float_input(image_set.images, cfg),
-        image_set.labels,
-        progress=progress.current().update,
-    )
-    build_report.record_verification(result, cfg)
+    checks = {name: verify_output(model, cfg, ap_int=name == "ap_int") for name in cfg.verify_steps}
+    if checks:
+        build_report.record_verification(checks, cfg)
     return model
 
 

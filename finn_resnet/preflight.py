@@ -11,7 +11,7 @@ from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
 from finn_resnet.model_source import find_model
 from finn_resnet.output_folder import check_output_folder
-from finn_resnet.verification_input import verification_images
+from finn_resnet.verify_output import float_input, verification_images
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
@@ -65,13 +65,9 @@ def checked_model(config: BuildConfig) -> ModelWrapper:
     _check_tools(config)
     model = load_model(config.model)
     refuse(check_model(model))
-    if _verifies(config):
-        verification_images(model, config)
+    if "step_verify" in config.steps and config.verify_steps:
+        float_input(verification_images(model, config).images, config)
     return model
-
-
-def _verifies(config: BuildConfig) -> bool:
-    return "step_verify" in config.steps and bool(config.verify_steps)
 
 
 def _check_tools(config: BuildConfig) -> None:
@@ -84,3 +80,7 @@ def _check_tools(config: BuildConfig) -> None:
         from finn_resnet.simulation.compiler import find_compiler
 
         find_compiler()
+    if "step_verify" in compiles and "ap_int" in config.verify_steps:
+        from finn_resnet.simulation.ap_headers import find_ap_headers
+
+        find_ap_headers()

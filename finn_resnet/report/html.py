@@ -30,6 +30,7 @@ def write_html_report(output_dir: str | Path) -> Path:
     folder = Path(output_dir)
     report = read_report(folder)
     text = _template().render(
+        title=Path((report["model"] or {}).get("path", folder.resolve().name)).stem,
         report=report,
         resources=RESOURCES,
         results=result_lines(report),

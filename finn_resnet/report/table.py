@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -32,7 +33,7 @@ def render_report(report: dict[str, Any]) -> RenderableType:
 def _headline(report: dict[str, Any]) -> Text:
     model, board = report["model"] or {}, report["board"] or {}
     line = Text()
-    line.append(str(model.get("path", "model")), style="bold")
+    line.append(Path(model.get("path", "model")).name, style="bold")
     if model.get("macs"):
         line.append(f"  {model['macs']:,} MACs per frame, {model['params']:,} parameters")
     if board:

@@ -36,13 +36,16 @@ class Observation:
         return self.map_(arrange_probe(run.probes[self.probe], record))
 
 
-def observe(model: ModelWrapper, project: Project, tensors: list[str]) -> list[Observation]:
+def observe(
+    model: ModelWrapper, project: Project, tensors: list[str], *, missing_ok: bool = False
+) -> list[Observation]:
     """Find every tensor of ``tensors`` (names of the original) in a generated project.
 
     Args:
         model: the hardware graph the project was generated from.
         project: its description.
         tensors: quantised tensors of the original.
+        missing_ok: leave out tensors whose rounding a build was asked to drop.
 
     Raises:
         LookupError: a tensor can be seen nowhere; every transformation has to record where it
@@ -53,7 +56,7 @@ def observe(model: ModelWrapper, project: Project, tensors: list[str]) -> list[O
     inside = _inside_tasks(model)
     derived = derived_tensors(model)
 
-    def find(tensor: str) -> Observation:
+    def find(tensor: str) -> Observation | None:
         for name in (tensor, f"{tensor}_codes"):
             if name in streams:
                 producer = model.find_producer(name)
@@ -64,10 +67,14 @@ def observe(model: ModelWrapper, project: Project, tensors: list[str]) -> list[O
         if tensor in derived:
             source, map_ = derived[tensor]
             found = find(source)
-            return Observation(tensor, found.node, found.map_.then(map_), found.stream, found.probe)
+            if found is not None:
+                map_ = found.map_.then(map_)
+                return Observation(tensor, found.node, map_, found.stream, found.probe)
+        if missing_ok:
+            return None
         raise LookupError(f"tensor {tensor} of the original is seen nowhere in the hardware graph")
 
-    return [find(tensor) for tensor in tensors]
+    return [seen for tensor in tensors if (seen := find(tensor)) is not None]
 
 
 def _inside_tasks(model: ModelWrapper) -> dict[str, tuple[str, str, Requantiser]]:

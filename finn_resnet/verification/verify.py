@@ -96,6 +96,8 @@ def verify_project(
     labels: np.ndarray | None = None,
     *,
     every_tensor: bool = True,
+    missing_ok: bool = False,
+    ap_int: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
     """Run pictures through the generated C++ and the original, compare integer codes.
@@ -107,17 +109,19 @@ def verify_project(
         pictures: float32 [N, C, H, W], what the model takes.
         labels: class numbers [N], for the accuracy.
         every_tensor: compare every quantised tensor; False compares the graph outputs alone.
+        missing_ok: leave out tensors whose rounding the build was asked to drop.
+        ap_int: compile with the vendor's integer headers instead of native integers.
         progress: called with (pictures done, pictures).
 
     Raises:
-        UserError: no C++ compiler, or pictures of the wrong shape.
+        UserError: no C++ compiler, no ap_int headers, or pictures of the wrong shape.
         SimulationError: the C++ broke one of its own rules.
     """
     reference = Reference(original)
-    executable = compile_project(Path(project_dir), probes=every_tensor)
+    executable = compile_project(Path(project_dir), ap_int=ap_int, probes=every_tensor)
     project = load_project(executable.parent)
     wanted = reference.tensors if every_tensor else _quantised_outputs(reference)
-    observations = observe(model, project, wanted)
+    observations = observe(model, project, wanted, missing_ok=missing_ok)
     result = Verification(
         compared_tensors=[o.tensor for o in observations], reference_precision=reference.precision
     )

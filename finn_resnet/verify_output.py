@@ -1,0 +1,126 @@
+"""Verification of a build's C++ on images, with the settings of its configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from finn_resnet import progress
+from finn_resnet.config import BuildConfig
+from finn_resnet.errors import UserError
+from finn_resnet.image_set import ImageSet, load_image_set
+from finn_resnet.output_folder import HLS_FOLDER, ORIGINAL_MODEL
+
+if TYPE_CHECKING:
+    from qonnx.core.modelwrapper import ModelWrapper
+
+    from finn_resnet.verification import Verification
+
+DEFAULT_COUNT = 10
+
+
+@dataclass(frozen=True)
+class OutputCheck:
+    """The C++ against its reference, and what it changed of the original model.
+
+    `verification` compares with the original model unless the build was asked to change codes,
+    then with the hardware graph; `changed_codes` counts the differences from the original.
+    """
+
+    verification: Verification
+    reference: str
+    changed_codes: int
+
+
+def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False) -> OutputCheck:
+    """Compare the C++ in `cfg.output_dir` with the original model, every quantised tensor.
+
+    Args:
+        model: the hardware graph the C++ was generated from.
+        cfg: names the output folder and the images.
+        ap_int: compile with the vendor's integer headers instead of native integers.
+
+    Raises:
+        UserError: unfit images, no C++ compiler, no ap_int headers.
+    """
+    from finn_resnet.importing import read_model
+    from finn_resnet.verification import verify_project
+    from finn_resnet.verification.verify_against_graph import verify_against_graph
+
+    folder = Path(cfg.output_dir)
+    image_set = verification_images(model, cfg)
+    pictures = float_input(image_set.images, cfg)
+    may_change = cfg.optimisations["absorb_add"] == "accumulator"
+    options = {"ap_int": ap_int, "progress": progress.current().update}
+    original = verify_project(
+        model,
+        read_model(folder / ORIGINAL_MODEL),
+        folder / HLS_FOLDER,
+        pictures,
+        image_set.labels,
+        missing_ok=may_change,
+        **options,
+    )
+    changed = original.mismatched_codes
+    if changed and may_change:
+        against_graph = verify_against_graph(model, folder / HLS_FOLDER, pictures, **options)
+        # Accuracy is still that of the C++ and of the original model.
+        against_graph.accuracy_accelerator = original.accuracy_accelerator
+        against_graph.accuracy_reference = original.accuracy_reference
+        return OutputCheck(against_graph, "hardware graph", changed)
+    return OutputCheck(original, "original model", 0)
+
+
+def verification_images(model: ModelWrapper, cfg: BuildConfig) -> ImageSet:
+    """The images `cfg` asks for: uint8 [N, H, W, C] of the model's input size.
+
+    Without an image set: one all black and one all white picture, which reach codes photographs
+    do not, then the package's sample photographs if they fit, then random pixels.
+
+    Raises:
+        UserError: the set is unreadable, too small, or of another picture size.
+    """
+    _, channels, height, width = model.get_tensor_shape(model.graph.input[0].name)
+    shape = (height, width, channels)
+    count = cfg.verify_num_images or DEFAULT_COUNT
+    if cfg.verify_images is None:
+        return ImageSet(_default_images(shape, count), None)
+    image_set = load_image_set(cfg.verify_images, count)
+    if image_set.images.shape[1:] != shape:
+        raise UserError(
+            f"image set '{cfg.verify_images}' holds pictures {list(image_set.images.shape[1:])}, "
+            f"the model takes {list(shape)} (height, width, channels); resize them"
+        )
+    return image_set
+
+
+def _default_images(shape: tuple[int, int, int], count: int) -> np.ndarray:
+    extremes = np.stack([np.zeros(shape, np.uint8), np.full(shape, 255, np.uint8)])
+    sample_file = resources.files("finn_resnet.models").joinpath("examples.npz")
+    samples = load_image_set(Path(str(sample_file))).images
+    samples = samples if samples.shape[1:] == shape else samples[:0].reshape(0, *shape)
+    noise = np.random.default_rng(0).integers(0, 256, (count, *shape), dtype=np.uint8)
+    return np.concatenate([extremes, samples, noise])[:count]
+
+
+def float_input(images: np.ndarray, cfg: BuildConfig) -> np.ndarray:
+    """Model input float32 [N, C, H, W]: `(pixel / 255 - input_mean) / input_std` per channel.
+
+    Raises:
+        UserError: mean or deviation for another number of channels.
+    """
+    channels = images.shape[3]
+    for name in ("input_mean", "input_std"):
+        values = getattr(cfg, name)
+        if len(values) not in (1, channels):
+            raise UserError(
+                f"config key '{name}' has {len(values)} entries, the pictures have {channels} "
+                "channels; give one value or one for each channel"
+            )
+    scaled = images.astype(np.float64) / 255
+    normalised = (scaled - np.array(cfg.input_mean)) / np.array(cfg.input_std)
+    return normalised.transpose(0, 3, 1, 2).astype(np.float32)

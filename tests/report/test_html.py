@@ -1,0 +1,94 @@
+"""report.html is one self-contained file with every figure, and says what was not run."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from finn_resnet.output_folder import HLS_FOLDER, INTERMEDIATE_FOLDER
+from finn_resnet.report.html import write_html_report
+from finn_resnet.report.report_file import start_report, update_report
+from finn_resnet.transformation import LowerToHardware
+from tests.qonnx_models import residual_network
+from tests.report.test_table import REPORT
+
+_VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class TagChecker(HTMLParser):
+    """Collects tags left open or closed out of order, and everything loaded from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.faults: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in _VOID:
+            self.open.append(tag)
+        self.faults += [f"{tag} loads {v}" for k, v in attrs if k in ("src", "href")]
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> out of order")
+
+
+@pytest.fixture
+def output(tmp_path):
+    """An output folder with a full report, a port description and two graphs."""
+    start_report(tmp_path)
+    for section, value in REPORT.items():
+        update_report(tmp_path, section, value)
+    ports = {
+        "inputs": [{"shape": [1, 8, 8, 3], "code_bytes": 1}],
+        "outputs": [{"shape": [1, 1, 1, 10], "code_bytes": 1}],
+    }
+    (tmp_path / HLS_FOLDER).mkdir()
+    (tmp_path / HLS_FOLDER / "project.json").write_text(json.dumps(ports))
+    (tmp_path / INTERMEDIATE_FOLDER).mkdir()
+    graph = residual_network().transform(LowerToHardware())
+    for name in ("01_lower_to_hardware", "02_generate"):
+        graph.save(str(tmp_path / INTERMEDIATE_FOLDER / f"{name}.onnx"))
+    return tmp_path
+
+
+def page(folder) -> str:
+    return write_html_report(folder).read_text(encoding="utf-8")
+
+
+def test_the_page_is_well_formed_and_self_contained(output):
+    checker = TagChecker()
+    checker.feed(page(output))
+    assert checker.faults == [] and checker.open == []
+
+
+def test_the_page_holds_every_figure(output):
+    text = page(output)
+    for figure in ("8,192 cycles per frame", "30,518 frames/s", "0 of 99,999 codes", "1,234.5"):
+        assert figure in text
+    assert 'class="bottleneck"' in text
+    assert text.count('<svg class="graph"') == 2
+    assert text.count(">StreamConv</text>") == 2 * 7
+    assert re.search(r"cost model: 376\.8 GMAC/s", text), "12,345,678 MACs at 30,517.6 frames/s"
+
+
+def test_sections_not_run_say_so(tmp_path):
+    start_report(tmp_path)
+    text = page(tmp_path)
+    for words in ("Not estimated", "Not simulated", "saved no intermediate models"):
+        assert words in text
+    checker = TagChecker()
+    checker.feed(text)
+    assert checker.faults == []
+
+
+def test_names_cannot_break_the_page(output):
+    report = dict(REPORT["layers"][0], name="<script>alert(1)</script>")
+    update_report(output, "layers", [report])
+    assert "<script>" not in page(output)
