@@ -31,7 +31,8 @@ class Channel {
   virtual ~Channel() = default;
 
   const std::string name;
-  std::uint64_t depth;  ///< in tokens
+  std::uint32_t number = 0;  ///< among the streams of the network
+  std::uint64_t depth;       ///< in tokens
   Task* writer = nullptr;
   Task* reader = nullptr;
   Task* waiting_writer = nullptr;
@@ -40,7 +41,9 @@ class Channel {
   std::uint64_t issued = 0, committed = 0, taken = 0, released = 0;
   Cycle last_issue = -1;  ///< writer's clock at the last issue
 
-  std::uint64_t max_occupancy = 0;
+  std::uint64_t max_occupancy = 0;  ///< tokens held after a clock edge
+  /// The depth with which no write would have come later than it did.
+  std::uint64_t needed_depth = 0;
   Cycle empty_stalls = 0;  ///< cycles its reader lost to it
   Cycle full_stalls = 0;   ///< cycles its writer lost to it
 
@@ -55,7 +58,7 @@ class Channel {
 
   /// The first cycle in which the next token may be written.
   Cycle slot_time() const {
-    // Reads already counted are not later than some earlier write: they delay nothing.
+    // Reads already counted came before some earlier write: they delay nothing.
     if (committed < depth + reads_counted_) return 0;
     return read_times_[(committed - depth) & mask_] + 1;
   }
@@ -87,15 +90,20 @@ class Channel {
 
  private:
   // Occupancy after the clock edge of each write: writes until then less reads until then. It can
-  // be told once a read at or after that edge is known, because reads only get later.
+  // be told once a read at or after that edge is known, because reads only get later. A read at
+  // that same edge comes too late to make room for the write.
   void count_occupancy() {
     while (writes_counted_ < committed && write_time(writes_counted_) <= last_release_) {
       const Cycle time = write_time(writes_counted_);
-      while (reads_counted_ < released && read_times_[reads_counted_ & mask_] <= time) {
+      while (reads_counted_ < released && read_times_[reads_counted_ & mask_] < time) {
         ++reads_counted_;
       }
       ++writes_counted_;
-      max_occupancy = std::max(max_occupancy, writes_counted_ - reads_counted_);
+      const bool read_now =
+          reads_counted_ < released && read_times_[reads_counted_ & mask_] == time;
+      const std::uint64_t held = writes_counted_ - reads_counted_;
+      needed_depth = std::max(needed_depth, held);
+      max_occupancy = std::max(max_occupancy, held - (read_now ? 1 : 0));
     }
   }
 
@@ -114,7 +122,7 @@ class Channel {
   std::vector<Cycle> write_times_, read_times_;  ///< rings over the tokens still to be counted
   std::uint64_t mask_ = 0;
   std::uint64_t writes_counted_ = 0;
-  std::uint64_t reads_counted_ = 0;  ///< reads not after the last counted write
+  std::uint64_t reads_counted_ = 0;  ///< reads before the last counted write
   Cycle last_release_ = -1;
 };
 

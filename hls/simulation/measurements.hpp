@@ -24,8 +24,8 @@ class Measurements {
     for (const Channel* channel : scheduler.channels) {
       streams_.push_back({channel, channel->name, channel->depth, channel->released,
                           channel->committed - channel->released, channel->max_occupancy,
-                          channel->empty_stalls, channel->full_stalls, "", "", channel->traced,
-                          channel->write_trace, channel->read_trace});
+                          channel->needed_depth, channel->empty_stalls, channel->full_stalls, "",
+                          "", channel->traced, channel->write_trace, channel->read_trace});
     }
   }
 
@@ -40,6 +40,20 @@ class Measurements {
     depths_to_blame_ = scheduler.depths_to_blame;
     copy_waits(scheduler.blocked, &blocked_);
     copy_waits(scheduler.circle, &circle_);
+  }
+
+  /// Writes the recorded stream accesses of one frame.
+  static void write_pattern(const std::string& path, const Scheduler& scheduler) {
+    std::string text;
+    for (const Channel* channel : scheduler.channels) {
+      text += "stream " + channel->name + " " + std::to_string(channel->depth) + "\n";
+    }
+    for (const Task& task : scheduler.tasks) {
+      text += task.pattern->text(task.name, task.pipeline_depth, task.restart);
+    }
+    FileHandle file = open_for_writing(path);
+    write_bytes(file.get(), text.data(), text.size(), "pattern '" + path + "'");
+    close_written(file, "pattern '" + path + "'");
   }
 
   bool deadlocked() const { return !blocked_.empty(); }
@@ -72,7 +86,7 @@ class Measurements {
   struct StreamMeasure {
     const Channel* channel;  ///< only while the network exists
     std::string name;
-    std::uint64_t depth, tokens, occupancy, max_occupancy;
+    std::uint64_t depth, tokens, occupancy, max_occupancy, needed_depth;
     Cycle empty_stalls, full_stalls;
     std::string writer, reader;
     bool traced;
@@ -143,6 +157,7 @@ class Measurements {
                        ", " + field("tokens", stream.tokens) + ", " +
                        field("occupancy", stream.occupancy) + ", " +
                        field("max_occupancy", stream.max_occupancy) + ", " +
+                       field("needed_depth", stream.needed_depth) + ", " +
                        field("empty_stalls", stream.empty_stalls) + ", " +
                        field("full_stalls", stream.full_stalls) + ", " +
                        field("writer", stream.writer) + ", " + field("reader", stream.reader);

@@ -19,8 +19,9 @@ struct Options {
   std::string probe_dir;             ///< --probes DIR (builds with FR_PROBES)
   bool progress = false;             ///< --progress: "frame N" on stdout after each frame
 #ifdef FR_TIMED
-  std::string settings;               ///< --settings FILE: depths and latencies, see settings.hpp
-  std::string result;                 ///< --result FILE: the measurements as JSON
+  std::string settings;  ///< --settings FILE: depths and latencies, see settings.hpp
+  std::string result;    ///< --result FILE: the measurements as JSON
+  std::string pattern;   ///< --pattern FILE: the stream accesses of a frame, see replay.cpp
   std::vector<std::string> traces;    ///< --trace a,b: occupancy of these streams over time
   double input_beats_per_cycle = 1;   ///< --input-rate R
   double output_beats_per_cycle = 1;  ///< --output-rate R
@@ -86,6 +87,8 @@ inline Options parse_options(int argc, char** argv) {
       options.settings = value;
     } else if (key == "--result") {
       options.result = value;
+    } else if (key == "--pattern") {
+      options.pattern = value;
     } else if (key == "--trace") {
       options.traces = split_commas(value);
     } else if (key == "--input-rate") {

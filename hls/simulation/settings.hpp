@@ -19,6 +19,7 @@ namespace sim {
 ///   pipeline TASK N         cycles from an iteration's reads to its writes (default 0)
 ///   restart N               idle cycles between a drained pipeline and the next frame (default 0)
 ///   grow STREAM             may grow when it is full on a cycle of waiting tasks
+///   spread TASK N           replay only: a frame's iterations spaced evenly over N cycles
 ///   ends STREAM WRITER READER   who uses a stream; lets `grow` see the whole cycle
 class Settings {
  public:
@@ -38,6 +39,11 @@ class Settings {
   std::int64_t pipeline_depth(const std::string& task) const {
     const auto found = pipeline_depths_.find(task);
     return found == pipeline_depths_.end() ? 0 : found->second;
+  }
+
+  std::int64_t spread(const std::string& task) const {
+    const auto found = spreads_.find(task);
+    return found == spreads_.end() ? 0 : found->second;
   }
 
   void read(const std::string& path) {
@@ -76,11 +82,16 @@ class Settings {
       pipeline_depths_[name] = value;
       return true;
     }
+    if (key == "spread" && value >= 1) {
+      spreads_[name] = value;
+      return true;
+    }
     return false;
   }
 
   std::map<std::string, std::uint64_t> depths_;
   std::map<std::string, std::int64_t> pipeline_depths_;
+  std::map<std::string, std::int64_t> spreads_;
 };
 
 }  // namespace sim

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <cmath>
-#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <deque>
 #include <string>
 #include <vector>
 
-#include "simulation/measurements.hpp"
+#include "simulation/observe.hpp"
 #include "simulation/scheduler.hpp"
 #include "simulation/testbench_ports.hpp"
 
@@ -48,42 +47,6 @@ void drain_frame(const Port& port, double rate, CodeWriter& writer, stream<Beat>
   }
 }
 
-inline volatile std::sig_atomic_t interrupt_signal = 0;
-
-/// After an interrupt the run stops and the result holds what was measured until then.
-inline void stop_on_interrupt() {
-  std::signal(SIGINT, [](int) { interrupt_signal = 1; });
-  Scheduler::instance().interrupted = [] { return interrupt_signal != 0; };
-}
-
-/// Opens the dump files and marks the traced streams; a name no stream has is a Fault.
-inline void select_streams(const Options& options, const std::vector<Channel*>& channels) {
-  const auto find = [&channels](const std::string& name) {
-    for (Channel* channel : channels) {
-      if (channel->name == name) return channel;
-    }
-    throw Fault("no stream is named '" + name + "': check the names against project.json");
-  };
-  for (const std::string& name : options.streams) {
-    find(name)->dump = open_for_writing(options.dump_dir + "/" + name + ".bin");
-  }
-  for (const std::string& name : options.traces) find(name)->traced = true;
-}
-
-inline void close_dumps(const std::vector<Channel*>& channels) {
-  for (Channel* channel : channels) close_written(channel->dump, "a stream dump");
-}
-
-inline void demand_empty(const std::vector<Channel*>& channels) {
-  for (const Channel* channel : channels) {
-    const std::uint64_t left = channel->committed - channel->released;
-    if (left == 0) continue;
-    throw Fault(
-        "stream '" + channel->name + "' still holds " + std::to_string(left) +
-        " tokens after the last frame: its reader takes fewer tokens than its writer makes");
-  }
-}
-
 template <class Beat>
 std::deque<stream<Beat>> make_ports(const std::vector<Port>& ports) {
   // A register slice: full rate, no storage to speak of.
@@ -105,24 +68,13 @@ void add_memory_tasks(const Options& options, const Testbench<Beat>& bench,
     });
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
+    scheduler.tasks.back().restart = 0;
     scheduler.add_task(bench.outputs[i].name, [&, i] {
       drain_frame(bench.outputs[i], options.output_beats_per_cycle, writers[i], out[i]);
       if (i == 0) report_progress(options, ++scheduler.frames_done);
     });
+    scheduler.tasks.back().restart = 0;
   }
-}
-
-/// What is measured and checked at the start, in a deadlock and at the end.
-inline void observe(const Options& options, Measurements& measured) {
-  Scheduler& scheduler = Scheduler::instance();
-  scheduler.on_start = [&] { select_streams(options, scheduler.channels); };
-  scheduler.on_deadlock = [&] { measured.take(scheduler); };
-  scheduler.on_end = [&] {
-    if (scheduler.blocked.empty()) measured.take(scheduler);
-    measured.conclude(scheduler);
-    close_dumps(scheduler.channels);
-    if (measured.finished()) demand_empty(scheduler.channels);
-  };
 }
 
 /// Cycle-level run of all frames, overlapping as in hardware. Exit status 0, 3 after a deadlock,
@@ -132,7 +84,6 @@ int run(const Options& options, Testbench<Beat>& bench) {
   Scheduler& scheduler = Scheduler::instance();
   if (!options.settings.empty()) scheduler.settings.read(options.settings);
   scheduler.frames = options.frames;
-  stop_on_interrupt();
   auto readers = open_inputs(options, bench.inputs);
   auto writers = open_outputs(options, bench.outputs);
   auto in = make_ports<Beat>(bench.inputs);
@@ -148,12 +99,7 @@ int run(const Options& options, Testbench<Beat>& bench) {
 #ifdef FR_PROBES
   Probes::instance().close();
 #endif
-  if (!options.result.empty()) measured.write_json(options.result);
-  if (measured.deadlocked()) {
-    std::fprintf(stderr, "deadlock: no task can go on\n%s", measured.deadlock_text().c_str());
-    return 3;
-  }
-  return measured.finished() ? 0 : 130;
+  return conclude(options, measured);
 }
 
 }  // namespace sim

@@ -30,6 +30,7 @@
 #include "simulation/due_writes.hpp"
 #include "simulation/fault.hpp"
 #include "simulation/fiber.hpp"
+#include "simulation/pattern.hpp"
 
 namespace fr {
 namespace sim {
@@ -64,6 +65,7 @@ class Task {
   Suspend suspend = nullptr;
   Wake wake = nullptr;
   std::unique_ptr<Fiber> fiber;
+  std::unique_ptr<Pattern> pattern;  ///< of the first frame, if it is to be recorded
 
   std::vector<FrameRecord> frames;
   bool finished = false;
@@ -75,17 +77,19 @@ class Task {
 
   /// Runs `count` frames, one after the other.
   void run(unsigned long count) {
+    recording_ = pattern.get();
     for (unsigned long f = 0; f < count; ++f) {
       frames.emplace_back();
       body();
       end_frame();
+      recording_ = nullptr;
     }
     finished = true;
   }
 
   /// Starts the next iteration: first everything due before it happens. The one after it starts
   /// `interval` (II) cycles later.
-  void iteration(Cycle interval) {
+  [[gnu::noinline]] void iteration(Cycle interval) {
     if (open_) {
       step(clock_);
       clock_ += interval_;
@@ -93,11 +97,12 @@ class Task {
     while (!writes_.empty() && writes_.front().due < clock_) step(writes_.front().due);
     open_ = true;
     interval_ = interval;
+    if (recording_ != nullptr) recording_->begin_iteration(interval);
     frames.back().busy += interval;
   }
 
   /// The open iteration reads the next token of `channel`; waits for it.
-  void note_read(Channel& channel) {
+  [[gnu::noinline]] void note_read(Channel& channel) {
     if (channel.reader != this) bind(channel, channel.reader, "read");
     if (!open_ || channel.taken != channel.released) bad_access(channel, "reads");
     while (channel.taken == channel.committed) {
@@ -106,15 +111,17 @@ class Task {
     }
     require(channel.write_time(channel.taken) + 1, channel, Wait::kEmpty);
     ++channel.taken;
+    if (recording_ != nullptr) recording_->read(channel.number);
     reads_.push_back(&channel);
   }
 
   /// The open iteration writes a token to `channel`; it leaves the pipeline later.
-  void note_write(Channel& channel) {
+  [[gnu::noinline]] void note_write(Channel& channel) {
     if (channel.writer != this) bind(channel, channel.writer, "written");
     if (!open_ || channel.last_issue == clock_) bad_access(channel, "writes");
     channel.last_issue = clock_;
     ++channel.issued;
+    if (recording_ != nullptr) recording_->write(channel.number);
     writes_.push({clock_ + pipeline_depth, &channel});
   }
 
@@ -186,6 +193,7 @@ class Task {
   // The loop ends when its last iteration has passed every stage.
   void end_frame() {
     if (!open_) return;
+    if (recording_ != nullptr) recording_->end_iteration();
     step(clock_);
     while (!writes_.empty()) step(writes_.front().due);
     clock_ += std::max(pipeline_depth + 1 + restart, interval_);
@@ -204,6 +212,7 @@ class Task {
     waiting = nullptr;
   }
 
+  Pattern* recording_ = nullptr;
   Cycle clock_ = 0;
   Cycle stalls_ = 0;
   Cycle interval_ = 1;
