@@ -75,10 +75,8 @@ def step_absorb_add(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Add skip values inside the second convolution of a residual block."""
     from finn_resnet.transformation import AbsorbAddIntoAccumulator
 
-    form = cfg.optimisations["absorb_add"]
-    return _optimise(
-        model, cfg, "absorb_add", AbsorbAddIntoAccumulator("exact" if form is True else form)
-    )
+    form = "accumulator" if cfg.optimisations["absorb_add"] == "accumulator" else "exact"
+    return _optimise(model, cfg, "absorb_add", AbsorbAddIntoAccumulator(form))
 
 
 def step_set_parallelism(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:

@@ -62,6 +62,10 @@ def checked_model(config: BuildConfig) -> ModelWrapper:
     check_output_folder(
         Path(config.output_dir), [Path(path) for path in inputs if path is not None]
     )
+    if config.folding_config_file is not None and not Path(config.folding_config_file).is_file():
+        raise UserError(
+            f"folding file '{config.folding_config_file}' does not exist; give a JSON file"
+        )
     _check_tools(config)
     model = load_model(config.model)
     refuse(check_model(model))

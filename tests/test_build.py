@@ -1,0 +1,291 @@
+"""Whole builds of a small residual network: output, report, proof, and what makes them fail."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from finn_resnet.build import build, find_step
+from finn_resnet.build_steps import DEFAULT_STEPS
+from finn_resnet.cli import run
+from finn_resnet.config import BuildConfig
+from finn_resnet.errors import UserError
+from finn_resnet.report import SECTIONS, read_report
+from tests.qonnx_models import residual_network
+
+# Graph and C++ alone: what decides the codes, without the search for unroll factors.
+CODE_STEPS = [
+    "step_merge_batch_norm",
+    "step_lower_to_hardware",
+    "step_fuse_requant_chains",
+    "step_merge_downsample",
+    "step_forward_window_buffer",
+    "step_absorb_add",
+    "step_set_stream_depths",
+    "step_generate",
+    "step_verify",
+]
+LAYERS = 7
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("model") / "net.onnx"
+    residual_network().save(str(path))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def built(model, cxx, tmp_path_factory) -> Path:
+    """A finished build with every step, shared by the tests that only read it."""
+    folder = tmp_path_factory.mktemp("built") / "out"
+    build(BuildConfig(model, "KV260", output_dir=str(folder), mode="paper"))
+    return folder
+
+
+@pytest.fixture
+def copy(built, tmp_path) -> Path:
+    """A copy of the finished build to change."""
+    import shutil
+
+    return Path(shutil.copytree(built, tmp_path / "copy"))
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_report_has_every_section_filled(built):
+    report = read_report(built)
+    assert set(report) == set(SECTIONS)
+    for section in ("model", "board", "layers", "totals", "throughput", "optimisations"):
+        assert report[section], section
+    assert report["model"]["params"] == sum(
+        och * ich * k * k + och
+        for ich, och, k in [
+            (3, 4, 3),
+            (4, 4, 3),
+            (4, 4, 3),
+            (4, 6, 3),
+            (6, 6, 3),
+            (4, 6, 1),
+            (6, 5, 1),
+        ]
+    )
+    convolutions = [layer for layer in report["layers"] if layer["op"] == "StreamConv"]
+    assert len(convolutions) == LAYERS - 1, "the downsample is merged into its partner"
+    slowest = max(layer["cycles"] for layer in report["layers"])
+    assert report["throughput"]["cycles_per_frame"] == slowest
+    assert report["throughput"]["fps"] == pytest.approx(250e6 / slowest)
+    assert report["throughput"]["latency_cycles"] > slowest
+    for key in ("dsp", "lut", "ff", "bram36", "uram"):
+        used = sum(layer[key] for layer in report["layers"])
+        assert report["totals"][key] == pytest.approx(used)
+        assert used <= report["board"]["budget"][key]
+    assert {name.removeprefix("step_") for name in DEFAULT_STEPS} == set(report["timings_s"])
+
+
+def test_the_build_is_proven_bit_exact(built):
+    verification = read_report(built)["verification"]
+    assert verification["images"] == 10
+    assert verification["compared_codes"] > 10_000
+    assert verification["mismatched_codes"] == 0
+    assert verification["first_mismatch"] is None
+    for facts in read_report(built)["optimisations"].values():
+        assert facts["applied"] is True and facts["changed_codes"] == 0
+
+
+def test_the_output_folder_is_complete(built):
+    names = {path.name for path in built.iterdir()}
+    assert names == {
+        "build_config.json",
+        "hls",
+        "intermediate_models",
+        "report.html",
+        "report.json",
+    }
+    graphs = sorted(path.name for path in (built / "intermediate_models").iterdir())
+    assert graphs[0] == "00_original.onnx"
+    assert len(graphs) == 1 + len(DEFAULT_STEPS)
+    html = (built / "report.html").read_text()
+    assert html.count('<svg class="graph"') == 2 and 'class="roof"' in html
+
+
+def test_verify_repeats_the_comparison_on_other_images(copy, tmp_path, capsys):
+    images = np.random.default_rng(4).integers(0, 256, (7, 8, 8, 3), dtype=np.uint8)
+    np.savez(tmp_path / "set.npz", images=images, labels=np.arange(7) % 5)
+    assert run(["verify", str(copy), "--images", str(tmp_path / "set.npz"), "--num", "7"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("0 of ") and "on 7 images" in out
+    accuracy, reference = re.search(r"accuracy ([\d.]+) %, of the model ([\d.]+) %", out).groups()
+    assert accuracy == reference
+    assert read_report(copy)["verification"]["images"] == 7
+
+
+def test_verify_catches_a_weight_changed_by_one(copy, capsys):
+    weights = copy / "hls" / "weights" / "conv25_weights.inc"
+    text = weights.read_text()
+    first = re.search(r"-?\d+", text)
+    changed = int(first.group()) - 1 if int(first.group()) > 0 else int(first.group()) + 1
+    weights.write_text(text[: first.start()] + str(changed) + text[first.end() :])
+    assert run(["verify", str(copy)]) == 1
+    err = capsys.readouterr().err
+    assert "failed: " in err and "task conv25" in err
+    assert read_report(copy)["verification"]["first_mismatch"]["node"] == "conv25"
+    assert "task conv25" not in (copy / "report.json").read_text()
+
+
+@pytest.mark.parametrize("chosen", list(itertools.product([False, True], repeat=3)))
+def test_every_subset_of_the_optimisations_is_bit_exact(model, cxx, tmp_path, chosen):
+    names = ("merge_downsample", "forward_window_buffer", "absorb_add")
+    config = BuildConfig(
+        model,
+        "Ultra96",
+        output_dir=str(tmp_path / "out"),
+        optimisations=dict(zip(names, chosen, strict=True)),
+        steps=CODE_STEPS,
+        verify_num_images=4,
+    )
+    report = build(config).report
+    assert report["verification"]["mismatched_codes"] == 0
+    assert report["verification"]["compared_codes"] > 5000
+    applied = {name: facts["applied"] for name, facts in report["optimisations"].items()}
+    assert applied == dict(zip(names, chosen, strict=True))
+
+
+def test_the_published_form_reports_the_codes_it_changes(model, cxx, tmp_path):
+    config = BuildConfig(
+        model,
+        "KV260",
+        output_dir=str(tmp_path / "out"),
+        optimisations={"absorb_add": "accumulator"},
+        steps=CODE_STEPS,
+    )
+    report = build(config).report
+    assert report["verification"]["reference"] == "hardware graph"
+    assert report["verification"]["mismatched_codes"] == 0
+    assert report["optimisations"]["absorb_add"]["changed_codes"] > 0
+
+
+def test_a_skipped_verification_says_so(model, tmp_path, capsys):
+    arguments = ["build", model, "--board", "KV260", "--output-dir", str(tmp_path / "out")]
+    steps = json.dumps(
+        [step for step in DEFAULT_STEPS if step not in ("step_simulate", "step_size_streams")]
+    )
+    assert (
+        run([*arguments, "--mode", "paper", "--skip-verification", "--set", f"steps={steps}"]) == 0
+    )
+    assert read_report(tmp_path / "out")["verification"] is None
+    assert "has not been compared with the model" in capsys.readouterr().out
+    assert "has not been compared" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_build_repeats_to_the_same_bytes(built, model, tmp_path):
+    config = BuildConfig(
+        model, "KV260", output_dir=str(tmp_path / "out"), mode="paper", verify_steps=[]
+    )
+    build(config)
+    assert tree(tmp_path / "out" / "hls") == tree(built / "hls")
+
+
+def step_that_fails(model, cfg):
+    """A step of a user that raises."""
+    raise RuntimeError("deliberate")
+
+
+def step_that_counts(model, cfg):
+    """A step of a user that leaves a file in the output."""
+    (Path(cfg.output_dir) / "nodes.txt").write_text(str(len(model.graph.node)))
+    return model
+
+
+def test_steps_by_dotted_name(model, tmp_path):
+    steps = ["step_lower_to_hardware", "tests.test_build.step_that_counts"]
+    result = build(BuildConfig(model, "KV260", output_dir=str(tmp_path / "out"), steps=steps))
+    assert int((tmp_path / "out" / "nodes.txt").read_text()) == len(result.model.graph.node)
+    assert list(result.report["timings_s"]) == ["lower_to_hardware", "that_counts"]
+
+
+def test_a_failed_build_leaves_the_earlier_one(copy, model):
+    before = tree(copy)
+    steps = ["step_lower_to_hardware", "tests.test_build.step_that_fails"]
+    with pytest.raises(RuntimeError, match="deliberate"):
+        build(BuildConfig(model, "KV260", output_dir=str(copy), steps=steps))
+    assert tree(copy) == before
+    assert [path.name for path in copy.parent.iterdir()] == ["copy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("step_generat", "did you mean 'step_generate'"),
+        ("no.such.module.step", "cannot be imported"),
+        ("tests.test_build:step_that_counts", "cannot be imported"),
+        ("tests.test_build.no_step", "cannot be imported"),
+        ("tests.test_build.LAYERS", "no function"),
+    ],
+)
+def test_unknown_steps_are_refused(name, message):
+    with pytest.raises(UserError, match=message):
+        find_step(name)
+
+
+def refused(capsys, tmp_path, *arguments: str) -> str:
+    before = tree(tmp_path)
+    assert run(["build", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error: ") and err.count("\n") == 1, err
+    assert tree(tmp_path) == before
+    return err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--board", "KV26"], "KV260"),
+        (["--board", "KV260", "--mode", "papr"], "did you mean 'paper'"),
+        (["--board", "KV260", "--clock-mhz", "0"], "not above 0"),
+        (["--board", "KV260", "--cap", "dsp=101"], "at most 100"),
+        (["--board", "KV260", "--cap", "dsp"], "not of the form"),
+        (["--board", "KV260", "--optimise", "absorb_add=maybe"], "not legal"),
+        (["--board", "KV260", "--images", "none.npz"], "cannot be read"),
+        (["--board", "KV260", "--folding", "none.json"], "none.json"),
+        (["--board", "KV260", "--set", "fpga_part=xc7z020"], "contradict"),
+        (["--board", "KV260", "--skip-verification", "--num-images", "3"], "contradict"),
+        (["--board", "KV260", "--set", "input_mean=[0,1]"], "2 entries"),
+        ([], "needs a board"),
+    ],
+)
+def test_bad_requests_are_refused_before_anything_is_written(
+    capsys, tmp_path, monkeypatch, model, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    assert message in refused(capsys, tmp_path, model, *arguments)
+
+
+def test_no_compiler(capsys, tmp_path, monkeypatch, model):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert "no-such-compiler" in refused(capsys, tmp_path, model, "--board", "KV260")
+
+
+def test_a_folder_that_cannot_be_written(capsys, tmp_path, model):
+    (tmp_path / "file").write_text("x")
+    target = str(tmp_path / "file" / "out")
+    line = refused(capsys, tmp_path, model, "--board", "KV260", "--output-dir", target)
+    assert "cannot be written" in line
+
+
+def test_a_budget_nothing_fits(capsys, tmp_path, monkeypatch, model):
+    monkeypatch.chdir(tmp_path)
+    line = refused(capsys, tmp_path, model, "--board", "KV260", "--cap", "lut=0.1", "-q")
+    assert "lut" in line.lower()
