@@ -54,6 +54,8 @@ class MergeBatchNorm(Transformation):
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
+        if all(node.op_type != "BatchNormalization" for node in model.graph.node):
+            return model, False
         model = model.transform(TidyQonnx())
         if self.form == "exact":
             self._merge_exactly(model)
