@@ -1,0 +1,408 @@
+"""Hand-made graphs of hardware nodes with any unroll factors, and their exact NumPy execution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, helper
+from qonnx.core.modelwrapper import ModelWrapper
+from qonnx.custom_op.registry import getCustomOp
+
+from finn_resnet.custom_ops.base import DOMAIN
+from finn_resnet.custom_ops.stream_conv import accumulator_range
+from finn_resnet.generation.project import GeneratedProject, generate_project
+from finn_resnet.numerics.ranges import Range
+from finn_resnet.numerics.requantiser import Requantiser, ShiftStage
+from finn_resnet.simulation.compiler import compile_project
+from finn_resnet.simulation.runner import SimulatedCodes, run_codes
+
+UINT8 = Range(0, 255)
+INT8 = Range(-128, 127)
+
+
+def shift_to(codes: Range, shift: int, rounding: str = "ROUND") -> Requantiser:
+    """Requantiser that scales by ``2**-shift`` into a range."""
+    return Requantiser((ShiftStage(shift, rounding, codes.lo, codes.hi),))
+
+
+def fitting_shift(total: Range, codes: Range) -> Requantiser:
+    """Shift that uses most of the range of ``codes`` and clips a little."""
+    return shift_to(codes, max(total.bits - codes.bits - 2, 0))
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A tensor of the graph and how it travels."""
+
+    name: str
+    shape: tuple[int, int, int]
+    codes: Range
+    lanes: int
+    ch_par: int
+
+
+class StreamGraph:
+    """Builds a graph node by node; several independent chains may share it."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.rng = np.random.default_rng(seed)
+        self._nodes: list = []
+        self._ranges: dict[str, Range] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._initialisers: dict[str, np.ndarray] = {}
+        self._inputs: list[str] = []
+        self._outputs: list[str] = []
+
+    def _node(self, op: str, name: str, inputs: list[str], outputs: list[str], **attributes):
+        node = helper.make_node(op, inputs, outputs, name=name, domain=DOMAIN, **attributes)
+        self._nodes.append(node)
+
+    def _tensor(self, edge: Edge) -> Edge:
+        self._ranges[edge.name] = edge.codes
+        self._shapes[edge.name] = (1, *edge.shape)
+        return edge
+
+    def constant(self, name: str, values: np.ndarray) -> str:
+        """Integer initialiser."""
+        self._initialisers[name] = values
+        return name
+
+    def input(self, shape, codes: Range = UINT8, lanes: int = 1, ch_par: int | None = None) -> Edge:
+        """An input DMA."""
+        name = f"in{len(self._inputs)}"
+        h, w, ch = shape
+        out = Edge(f"{name}_codes", tuple(shape), codes, lanes, ch_par or ch)
+        self._inputs.append(f"{name}_host")
+        self._shapes[f"{name}_host"] = (1, h, w, ch)
+        self._ranges[f"{name}_host"] = codes
+        self._node(
+            "InputDMA",
+            name,
+            [f"{name}_host"],
+            [out.name],
+            **dict(h=h, w=w, ch=ch, ch_par=out.ch_par, lanes=lanes, signed=int(codes.signed)),
+            code_bytes=-(-codes.bits // 8),
+        )
+        return self._tensor(out)
+
+    def output(self, x: Edge) -> Edge:
+        """An output DMA."""
+        name = f"out{len(self._outputs)}"
+        h, w, ch = x.shape
+        size = next(size for size in (1, 2, 4) if x.codes.bits <= 8 * size)
+        self._outputs.append(f"{name}_host")
+        self._node(
+            "OutputDMA",
+            name,
+            [x.name],
+            [f"{name}_host"],
+            **dict(h=h, w=w, ch=ch, ch_par=x.ch_par, lanes=x.lanes, signed=int(x.codes.signed)),
+            code_bytes=size,
+        )
+        return self._tensor(Edge(f"{name}_host", x.shape, x.codes, 1, ch))
+
+    def adapt(self, x: Edge, lanes: int, ch_par: int) -> Edge:
+        """A width adapter where the layouts differ."""
+        if (x.lanes, x.ch_par) == (lanes, ch_par):
+            return x
+        name = f"adapter{len(self._nodes)}"
+        h, w, ch = x.shape
+        self._node(
+            "StreamWidthAdapter",
+            name,
+            [x.name],
+            [f"{name}_codes"],
+            **dict(h=h, w=w, ch=ch, in_ch_par=x.ch_par, in_lanes=x.lanes),
+            **dict(out_ch_par=ch_par, out_lanes=lanes),
+        )
+        return self._tensor(Edge(f"{name}_codes", x.shape, x.codes, lanes, ch_par))
+
+    def window(self, name, x: Edge, kernel, stride, pads, ich_par, ow_par, **options) -> list[Edge]:
+        """A window buffer: the window edge, and the forwarded picture if asked for."""
+        ih, iw, ich = x.shape
+        top, left, bottom, right = pads
+        oh = (ih + top + bottom - kernel[0]) // stride[0] + 1
+        ow = (iw + left + right - kernel[1]) // stride[1] + 1
+        lanes = options.get("in_lanes") or ow_par
+        x = self.adapt(x, lanes, ich_par)
+        outputs = [f"{name}_window"] + [f"{name}_forward"] * options.get("forward", 0)
+        self._node(
+            "WindowBuffer",
+            f"{name}_buffer",
+            [x.name],
+            outputs,
+            **self.geometry(x, oh, ow, kernel, stride, pads),
+            **dict(ich=ich, ich_par=ich_par, ow_par=ow_par),
+            **options,
+        )
+        padded = x.codes.including(options.get("pad_value", 0)) if any(pads) else x.codes
+        window = Edge(outputs[0], (oh, ow, kernel[0] * kernel[1] * ich), padded, 0, 0)
+        edges = [self._tensor(window)]
+        if options.get("forward"):
+            edges.append(self._tensor(Edge(outputs[1], x.shape, x.codes, lanes, ich_par)))
+        return edges
+
+    @staticmethod
+    def geometry(x: Edge, oh, ow, kernel, stride, pads) -> dict:
+        """Window attributes shared by three ops."""
+        return dict(
+            ih=x.shape[0],
+            iw=x.shape[1],
+            oh=oh,
+            ow=ow,
+            fh=kernel[0],
+            fw=kernel[1],
+            stride=list(stride),
+            pads=list(pads),
+        )
+
+    def weights(self, name: str, array: np.ndarray, repeats, och_par, ich_par, mem_style="bram"):
+        """A parameter task; the name of its stream."""
+        och, fh, fw, ich = array.shape
+        codes = Range(int(array.min()), int(array.max()))
+        self._ranges[self.constant(f"{name}_array", array)] = codes
+        self._ranges[f"{name}_stream"] = codes
+        self._shapes[f"{name}_stream"] = array.shape
+        self._node(
+            "ParameterStream",
+            name,
+            [f"{name}_array"],
+            [f"{name}_stream"],
+            **dict(och=och, ich=ich, fh=fh, fw=fw, och_par=och_par, ich_par=ich_par),
+            **dict(repeats=repeats, bits=max(codes.bits, 2), mem_style=mem_style),
+        )
+        return f"{name}_stream"
+
+    def random_weights(self, *shape: int, bits: int = 8) -> np.ndarray:
+        """Weights over the whole signed range."""
+        return self.rng.integers(-(1 << (bits - 1)), 1 << (bits - 1), shape)
+
+    def conv(
+        self,
+        name: str,
+        x: Edge,
+        weights: np.ndarray,
+        *,
+        stride=(1, 1),
+        pads=(0, 0, 0, 0),
+        factors=(1, 1, 1),
+        out: Range = INT8,
+        requant: Requantiser | None = None,
+        in_requant: Requantiser | None = None,
+        skip: Edge | None = None,
+        skip_form: str = "none",
+        shifts=(0, 0),
+        pre_requant: Requantiser | None = None,
+        ds_weights: np.ndarray | None = None,
+        ds_tap=(0, 0),
+        mac_style: str = "dsp",
+        in_lanes: int = 0,
+        forward: bool = False,
+    ) -> list[Edge]:
+        """Window buffer, parameters and convolution: [out, (ds_out), (forward)].
+
+        ``factors`` are (och_par, ich_par, ow_par).
+        """
+        och, fh, fw, ich = weights.shape
+        och_par, ich_par, ow_par = factors
+        window, *forwarded = self.window(
+            name,
+            x,
+            (fh, fw),
+            stride,
+            pads,
+            ich_par,
+            ow_par,
+            in_lanes=in_lanes,
+            forward=int(forward),
+        )
+        oh, ow, _ = window.shape
+        repeats = oh * -(-ow // ow_par)
+        multiplied = (in_requant or Requantiser()).output_range(window.codes)
+        bias = self.rng.integers(-300, 300, och)
+        acc = accumulator_range(weights, bias, multiplied)
+        inputs = [
+            window.name,
+            self.weights(f"{name}_weights", weights, repeats, och_par, ich_par),
+            self.constant(f"{name}_bias", bias),
+        ]
+        names = [f"{name}_out"]
+        total = acc
+        attributes = dict(
+            self.geometry(x, oh, ow, (fh, fw), stride, pads),
+            **dict(ich=ich, och=och, och_par=och_par, ich_par=ich_par, ow_par=ow_par),
+            **dict(in_lo=multiplied.lo, in_hi=multiplied.hi, weight_bits=8),
+            in_requant=in_requant.to_json() if in_requant else "",
+            mac_style=mac_style,
+        )
+        made = []
+        if ds_weights is not None:
+            made = [self._downsample(name, x, window, ds_weights, ds_tap, factors, inputs)]
+            names.append(made[0].name)
+            ds_total = accumulator_range(ds_weights, self._initialisers[f"{name}_ds_bias"], x.codes)
+            attributes |= dict(merge_downsample=1, ds_tap=list(ds_tap), ds_in_lo=window.codes.lo)
+            attributes |= dict(ds_in_hi=window.codes.hi)
+            attributes |= dict(ds_requant=fitting_shift(ds_total, made[0].codes).to_json())
+        if skip is not None:
+            skip = self.adapt(skip, ow_par, och_par)
+            inputs.append(skip.name)
+            if skip_form == "epilogue":
+                pre_requant = pre_requant or fitting_shift(acc, INT8)
+                attributes["pre_requant"] = pre_requant.to_json()
+                total = pre_requant.output_range(acc)
+            total = total.shifted(shifts[0]).plus(skip.codes.shifted(shifts[1]))
+            attributes |= dict(skip=skip_form, acc_shift=shifts[0], skip_shift=shifts[1])
+        requant = requant or fitting_shift(total, out)
+        self._node("StreamConv", name, inputs, names, requant=requant.to_json(), **attributes)
+        first = Edge(names[0], (oh, ow, och), requant.output_range(total), ow_par, och_par)
+        return [self._tensor(first), *made, *forwarded]
+
+    def _downsample(self, name, x, window, ds_weights, ds_tap, factors, inputs) -> Edge:
+        och_par, ich_par, ow_par = factors
+        oh, ow, _ = window.shape
+        repeats = oh * -(-ow // ow_par)
+        bias = self.rng.integers(-300, 300, len(ds_weights))
+        inputs += [
+            self.weights(f"{name}_ds_weights", ds_weights, repeats, och_par, ich_par),
+            self.constant(f"{name}_ds_bias", bias),
+        ]
+        edge = Edge(f"{name}_ds_out", (oh, ow, len(ds_weights)), INT8, ow_par, och_par)
+        return self._tensor(edge)
+
+    def pool(self, name, x: Edge, kind, kernel, stride, pads, ch_par, ow_par, out=None) -> Edge:
+        """Windowed pool with its window buffer."""
+        lowest = x.codes.lo if kind == "max" else 0
+        window = self.window(
+            name, x, kernel, stride, pads, ch_par, ow_par, pad_value=lowest, in_lanes=0
+        )[0]
+        return self._pool_node(name, window, x, kind, kernel, stride, pads, ch_par, ow_par, 1, out)
+
+    def global_pool(self, name, x: Edge, kind, out: Requantiser | None = None) -> Edge:
+        """Pool of the whole picture."""
+        h, w, _ = x.shape
+        pads = (0, 0, 0, 0)
+        return self._pool_node(name, x, x, kind, (h, w), (1, 1), pads, x.ch_par, x.lanes, 0, out)
+
+    def _pool_node(
+        self, name, source, x, kind, kernel, stride, pads, ch_par, ow_par, windowed, out
+    ) -> Edge:
+        oh, ow = source.shape[:2] if windowed else (1, 1)
+        ch = x.shape[2]
+        count = kernel[0] * kernel[1] if kind == "average" else 1
+        total = Range(source.codes.lo * count, source.codes.hi * count)
+        requant = out or Requantiser()
+        self._node(
+            "StreamPool",
+            name,
+            [source.name],
+            [f"{name}_out"],
+            **self.geometry(x, oh, ow, kernel, stride, pads),
+            **dict(kind=kind, ch=ch, ch_par=ch_par, ow_par=ow_par, windowed=windowed),
+            requant=requant.to_json(),
+        )
+        lanes = ow_par if windowed else 1
+        codes = requant.output_range(total)
+        return self._tensor(Edge(f"{name}_out", (oh, ow, ch), codes, lanes, ch_par))
+
+    def fork(self, name, x: Edge, copies: int = 2) -> list[Edge]:
+        """Copies of a stream."""
+        h, w, ch = x.shape
+        names = [f"{name}_{i}" for i in range(copies)]
+        attributes = dict(h=h, w=w, ch=ch, ch_par=x.ch_par, lanes=x.lanes, copies=copies)
+        self._node("StreamFork", name, [x.name], names, **attributes)
+        return [self._tensor(Edge(n, x.shape, x.codes, x.lanes, x.ch_par)) for n in names]
+
+    def add(self, name, a: Edge, b: Edge, shifts, requant: Requantiser) -> Edge:
+        """Residual addition."""
+        b = self.adapt(b, a.lanes, a.ch_par)
+        h, w, ch = a.shape
+        total = a.codes.shifted(shifts[0]).plus(b.codes.shifted(shifts[1]))
+        self._node(
+            "StreamAdd",
+            name,
+            [a.name, b.name],
+            [f"{name}_out"],
+            **dict(h=h, w=w, ch=ch, ch_par=a.ch_par, lanes=a.lanes),
+            **dict(shift_a=shifts[0], shift_b=shifts[1], requant=requant.to_json()),
+        )
+        codes = requant.output_range(total)
+        return self._tensor(Edge(f"{name}_out", a.shape, codes, a.lanes, a.ch_par))
+
+    def requant(self, name, x: Edge, requant: Requantiser) -> Edge:
+        """Requantisation of a stream."""
+        h, w, ch = x.shape
+        self._node(
+            "StreamRequant",
+            name,
+            [x.name],
+            [f"{name}_out"],
+            **dict(h=h, w=w, ch=ch, ch_par=x.ch_par, lanes=x.lanes, requant=requant.to_json()),
+        )
+        codes = requant.output_range(x.codes)
+        return self._tensor(Edge(f"{name}_out", x.shape, codes, x.lanes, x.ch_par))
+
+    def model(self) -> ModelWrapper:
+        """The graph."""
+
+        def info(name):
+            return helper.make_tensor_value_info(name, TensorProto.FLOAT, list(self._shapes[name]))
+
+        graph = helper.make_graph(
+            self._nodes, "hardware", list(map(info, self._inputs)), list(map(info, self._outputs))
+        )
+        opsets = [helper.make_opsetid("", 13), helper.make_opsetid(DOMAIN, 1)]
+        model = ModelWrapper(helper.make_model(graph, opset_imports=opsets))
+        for name, values in self._initialisers.items():
+            model.set_initializer(name, values.astype(np.float32))
+        for name, shape in self._shapes.items():
+            model.set_tensor_shape(name, list(shape))
+        for name, codes in self._ranges.items():
+            model.set_tensor_datatype(name, codes.datatype)
+        return model
+
+    def frames(self, count: int = 3) -> dict[str, np.ndarray]:
+        """Different frames for every input, extreme codes among them, by port name."""
+        single = len(self._inputs) == 1
+        made = {}
+        for index, name in enumerate(self._inputs):
+            codes, shape = self._ranges[name], (count, *self._shapes[name][1:])
+            values = self.rng.integers(codes.lo, codes.hi + 1, shape)
+            extremes = self.rng.random(shape)
+            values = np.where(extremes < 0.1, codes.lo, np.where(extremes > 0.9, codes.hi, values))
+            made["input" if single else f"input{index}"] = values
+        return made
+
+
+def expected_codes(model: ModelWrapper, frames: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Every tensor of the graph by exact NumPy execution of its custom ops."""
+    context = {init.name: model.get_initializer(init.name) for init in model.graph.initializer}
+    for info, values in zip(model.graph.input, frames.values(), strict=True):
+        context[info.name] = values.astype(np.float32)
+    for node in model.graph.node:
+        getCustomOp(node).execute_node(context, model.graph)
+    return {name: values.astype(np.int64) for name, values in context.items()}
+
+
+def simulate(
+    model: ModelWrapper, folder: Path, frames: dict[str, np.ndarray], **switches: bool
+) -> tuple[GeneratedProject, SimulatedCodes]:
+    """Generate, compile and run; activations of every stream are read back."""
+    project = generate_project(model, folder, "network")
+    executable = compile_project(project.directory, **switches)
+    tensors = [tensor["name"] for tensor in project.description["tensors"]]
+    run = run_codes(executable, frames, tensors=tensors, probes=switches.get("probes", False))
+    return project, run
+
+
+def assert_bit_exact(graph: StreamGraph, folder: Path, count: int = 3, **switches: bool) -> None:
+    """Outputs and all activation streams of ``count`` frames equal the NumPy execution."""
+    model, frames = graph.model(), graph.frames(count)
+    project, run = simulate(model, folder, frames, **switches)
+    expected = expected_codes(model, frames)
+    for name, codes in run.tensors.items():
+        np.testing.assert_array_equal(codes, expected[name], err_msg=f"tensor {name}")
+    for port in project.description["outputs"]:
+        codes = run.outputs[port["name"]]
+        np.testing.assert_array_equal(codes, expected[port["tensor"]], err_msg=port["name"])
