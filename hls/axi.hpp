@@ -6,8 +6,9 @@
 #include <cstdint>
 
 #include "types.hpp"
+#include "vendor.hpp"
 
-#ifdef __SYNTHESIS__
+#ifdef FR_VENDOR
 #  include <ap_axi_sdata.h>
 #endif
 
@@ -15,7 +16,7 @@ namespace fr {
 
 constexpr int kBeatBytes = 16;
 
-#ifdef __SYNTHESIS__
+#ifdef FR_VENDOR
 
 using axi_beat = ap_axiu<8 * kBeatBytes, 0, 0, 0>;
 

@@ -5,7 +5,9 @@
 /// Synthesis uses the vendor's hls::stream. Simulation builds use ours: unbounded in the untimed
 /// build, bounded and timestamped with FR_TIMED.
 
-#ifdef __SYNTHESIS__
+#include "vendor.hpp"
+
+#ifdef FR_VENDOR
 
 #  include <hls_stream.h>
 

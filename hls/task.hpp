@@ -11,7 +11,9 @@
 ///                         of ii cycles, the loop's initiation interval.
 /// fr::probe(id, value)    hands an accumulator to the test bench in builds with FR_PROBES.
 
-#ifdef __SYNTHESIS__
+#include "vendor.hpp"
+
+#ifdef FR_VENDOR
 
 #  define FR_TASK(name, ...) __VA_ARGS__
 #  define FR_DATAFLOW_END()
@@ -29,8 +31,11 @@ inline void iteration(int /*interval*/ = 1) {}
 
 // The tasks run when the whole network is known; the lambda outlives the call because the top
 // function only returns from FR_DATAFLOW_END.
-#    define FR_TASK(name, ...) \
-      ::fr::sim::Scheduler::instance().add_task(name, [&]() { __VA_ARGS__; })
+#    define FR_TASK(name, ...) FR_TASK_EXPANDED(name, __COUNTER__, __VA_ARGS__)
+#    define FR_TASK_EXPANDED(name, number, ...) FR_TASK_NUMBERED(name, number, __VA_ARGS__)
+#    define FR_TASK_NUMBERED(name, number, ...)             \
+      const auto fr_task_##number = [&]() { __VA_ARGS__; }; \
+      ::fr::sim::Scheduler::instance().add_task(name, fr_task_##number)
 #    define FR_DATAFLOW_END() ::fr::sim::Scheduler::instance().run()
 
 namespace fr {
@@ -54,9 +59,9 @@ inline void iteration(int /*interval*/ = 1) {}
 
 #  endif  // FR_TIMED
 
-#endif  // __SYNTHESIS__
+#endif  // FR_VENDOR
 
-#if defined(FR_PROBES) && !defined(__SYNTHESIS__)
+#if defined(FR_PROBES) && !defined(FR_VENDOR)
 #  include "simulation/probe.hpp"
 #else
 namespace fr {

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#if defined(__SYNTHESIS__) || defined(FR_USE_AP_INT)
+#include "vendor.hpp"
+
+#if defined(FR_VENDOR) || defined(FR_USE_AP_INT)
 #  define FR_AP_INT
 #  include <ap_int.h>
 #endif

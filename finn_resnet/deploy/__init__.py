@@ -1,0 +1,5 @@
+"""From a generated project to the board: vendor scripts, checks of their input, PYNQ driver."""
+
+from finn_resnet.deploy.scripts import write_scripts
+
+__all__ = ["write_scripts"]

@@ -1,0 +1,162 @@
+"""Scripts from the generated C++ to IP and bitstream: Vitis HLS, Vivado, Makefile."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from qonnx.core.modelwrapper import ModelWrapper
+
+from finn_resnet.boards import Board
+from finn_resnet.deploy.block_design import CORE, COUNTER, LENGTH_BITS, block_design
+from finn_resnet.deploy.dataflow_check import check_dataflow
+from finn_resnet.deploy.pragma_check import check_pragmas
+from finn_resnet.deploy.processing_system import STREAM_BITS
+from finn_resnet.deploy.vectors import (
+    TestVectors,
+    model_vectors,
+    random_pictures,
+    write_vectors,
+)
+from finn_resnet.errors import UserError
+from finn_resnet.generation.project import GeneratedProject
+
+DEPLOY_FOLDER = "deploy"
+VECTOR_FOLDER = "vectors"
+
+_TEMPLATES = {
+    "Makefile": "Makefile.j2",
+    "check_tools.sh": "check_tools.sh.j2",
+    "hls.tcl": "hls.tcl.j2",
+    "hls_config.cfg.in": "hls_config.cfg.in.j2",
+    "vector_testbench.cpp": "vector_testbench.cpp.j2",
+    "vivado.tcl": "vivado.tcl.j2",
+}
+_COPIED = ("packet_end.v",)
+
+# -DFR_VENDOR: the test bench must use the ports' own types (hls/vendor.hpp).
+_CFLAGS = "-std=c++17 -DFR_VENDOR"
+_IP = {"vendor": "finn_resnet", "library": "hls", "version": "1.0"}
+# v++ and vitis-run compile HLS components from 2023.2; `pipeline style=` and `bind_storage` need
+# Vitis HLS 2021.1.
+_OLDEST_VERSIONS = {"unified": "2023.2", "classic": "2021.1", "vivado": "2021.1"}
+
+
+def write_scripts(
+    model: ModelWrapper,
+    project: GeneratedProject,
+    board: Board,
+    output_dir: str | Path,
+    clock_mhz: float,
+    vectors: TestVectors | None = None,
+) -> list[Path]:
+    """Write the vendor scripts into the project's folder, ``<output_dir>/hls``.
+
+    The HLS sources are checked first: canonical dataflow form and pragmas.
+
+    Args:
+        model: the hardware graph the project was generated from.
+        project: the generated project.
+        board: target; its file describes the processing system.
+        output_dir: the build's folder; the bitstream goes to its ``deploy``.
+        clock_mhz: fabric clock in MHz.
+        vectors: frames for C simulation and co-simulation; by default three pictures executed by
+            qonnx.
+
+    Returns:
+        The files written.
+
+    Raises:
+        UserError: the board file does not describe a processing system, or the clock is no
+            positive number.
+        ValueError: the generated sources break the rules of HLS dataflow code.
+    """
+    if not math.isfinite(clock_mhz) or clock_mhz <= 0:
+        raise UserError(f"clock_mhz = {clock_mhz} must be a positive number of MHz")
+    faults = [*check_dataflow(project.directory), *check_pragmas(project.directory)]
+    if faults:
+        raise ValueError(f"the generated sources are no legal HLS code: {'; '.join(faults)}")
+    if vectors is None:
+        vectors = model_vectors(model, project.description, random_pictures(model))
+    folder = project.directory
+    write_vectors(vectors, folder / VECTOR_FOLDER)
+    deploy = Path(output_dir).resolve() / DEPLOY_FOLDER
+    context = _context(project, board, clock_mhz, vectors.frames, _relative(deploy, folder))
+    written = []
+    for name, template in _TEMPLATES.items():
+        (folder / name).write_text(_environment().get_template(template).render(context))
+        written.append(folder / name)
+    for name in _COPIED:
+        shutil.copyfile(_template_folder() / name, folder / name)
+        written.append(folder / name)
+    return written
+
+
+def _relative(target: Path, start: Path) -> str:
+    """``target`` seen from ``start``, so that a build can be moved."""
+    start = start.resolve()
+    ups = [parent for parent in [start, *start.parents] if target.is_relative_to(parent)]
+    steps = [start, *start.parents].index(ups[0])
+    return "/".join([*[".."] * steps, target.relative_to(ups[0]).as_posix()])
+
+
+def _context(
+    project: GeneratedProject, board: Board, clock_mhz: float, frames: int, deploy: str
+) -> dict[str, Any]:
+    description = project.description
+    inputs, outputs = description["inputs"], description["outputs"]
+    parameters = description.get("parameters")
+    files = [f"{VECTOR_FOLDER}/{port['name']}.bin" for port in [*inputs, *outputs]]
+    return {
+        "top": project.top,
+        "board": board,
+        "clock_mhz": f"{clock_mhz:.6g}",
+        "period_ns": f"{1000 / clock_mhz:.4f}",
+        "cflags": _CFLAGS,
+        "ip": _IP,
+        "versions": _OLDEST_VERSIONS,
+        "deploy": deploy,
+        "design": block_design(description, board),
+        "core": CORE,
+        "counter": COUNTER,
+        "length_bits": LENGTH_BITS,
+        "stream_bits": STREAM_BITS,
+        "data_files": [*files, *([parameters["file"]] if parameters else [])],
+        "frames": frames,
+        "inputs": [_port(port) for port in inputs],
+        "outputs": [_port(port) for port in outputs],
+        "parameters": parameters,
+        "ports": [
+            *(port["name"] for port in inputs),
+            *([parameters["name"]] if parameters else []),
+            *(port["name"] for port in outputs),
+        ],
+    }
+
+
+def _port(port: dict[str, Any]) -> dict[str, Any]:
+    return {"name": port["name"], "frame_bytes": frame_bytes(port)}
+
+
+def frame_bytes(port: dict[str, Any]) -> int:
+    """Bytes of a frame's codes at a port of project.json, without the padding of its last beat."""
+    return math.prod(port["shape"]) * port["code_bytes"]
+
+
+def _template_folder() -> Path:
+    return Path(__file__).parent / "templates"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(_template_folder())),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
