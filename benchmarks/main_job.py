@@ -1,0 +1,105 @@
+"""Time and memory of the main job: build, native simulation, bit-exact comparison.
+
+    python benchmarks/main_job.py MODEL.onnx [...] --images SET.npz [--num 1000] [--board KV260]
+
+Builds run without verification in a process of their own, on one core where the system can pin it.
+Absolute figures depend on the machine; the table says how many pictures were compared and how many
+codes differed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from finn_resnet.image_set import load_image_set
+from finn_resnet.importing import read_model
+from finn_resnet.simulation.compiler import compile_project
+from finn_resnet.simulation.runner import run_codes
+from finn_resnet.verification import to_pictures, verify_project
+from finn_resnet.verification.verify import input_codes
+
+SPEED_FRAMES = 200
+
+
+def pin_to_one_core() -> None:
+    """Keep this process and its children on one core, where the system allows."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def timed_build(model: Path, board: str, mode: str, folder: Path) -> dict[str, float]:
+    """Wall time [s] and peak memory [MB] of one build without verification."""
+    command = [sys.executable, "-m", "finn_resnet.cli", "--quiet", "build", str(model)]
+    command += ["--board", board, "--mode", mode, "--output-dir", str(folder)]
+    start = time.perf_counter()
+    subprocess.run([*command, "--skip-verification"], check=True)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return {"build_s": round(seconds, 2), "build_peak_mb": round(peak)}
+
+
+def last_graph(folder: Path) -> Path:
+    """The hardware graph a build generated its C++ from."""
+    return sorted((folder / "intermediate_models").glob("*.onnx"))[-1]
+
+
+def measure(
+    model: Path, board: str, mode: str, pictures: np.ndarray, labels: np.ndarray | None
+) -> dict[str, object]:
+    """All figures of one model on one board."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "build"
+        row: dict[str, object] = {"model": model.stem, "board": board, "mode": mode}
+        row |= timed_build(model, board, mode, folder)
+        hardware, original = read_model(last_graph(folder)), read_model(model)
+        start = time.perf_counter()
+        executable = compile_project(folder / "hls")
+        row["compile_s"] = round(time.perf_counter() - start, 2)
+        codes = input_codes(hardware, pictures[:SPEED_FRAMES])
+        start = time.perf_counter()
+        run_codes(executable, codes)
+        row["simulated_images_per_s"] = round(len(codes) / (time.perf_counter() - start), 1)
+        start = time.perf_counter()
+        result = verify_project(hardware, original, folder / "hls", pictures, labels)
+        row["verified_images_per_s"] = round(result.images / (time.perf_counter() - start), 1)
+        row |= {
+            "images": result.images,
+            "compared_codes": result.compared_codes,
+            "mismatched_codes": result.mismatched_codes,
+            "accuracy_qonnx": result.accuracy_reference,
+            "accuracy_cpp": result.accuracy_accelerator,
+        }
+    row["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return row
+
+
+def main() -> None:
+    """Command line; see the module."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--images", required=True, type=Path)
+    parser.add_argument("--num", type=int, default=1000)
+    parser.add_argument("--board", action="append", help="may be repeated; default KV260")
+    parser.add_argument("--mode", default="paper", choices=["paper", "full"])
+    arguments = parser.parse_args()
+    pin_to_one_core()
+    images = load_image_set(arguments.images, arguments.num)
+    pictures = to_pictures(images.images)
+    for model in arguments.models:
+        for board in arguments.board or ["KV260"]:
+            row = measure(model, board, arguments.mode, pictures, images.labels)
+            print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
