@@ -1,0 +1,258 @@
+"""C++ of one hardware node as an IP of its own: one stream of whole words per tensor.
+
+The node's tasks are those of the generated accelerator; `packed_stream.hpp` splits FINN's words
+into lane streams and joins them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from qonnx.core.modelwrapper import ModelWrapper
+
+from finn_resnet.custom_ops.base import HardwareOp, to_codes
+from finn_resnet.finn.folded_streams import (
+    BeatStream,
+    FoldedStream,
+    PictureStream,
+    input_stream,
+    output_stream,
+)
+from finn_resnet.finn.plain_node import streams_first
+from finn_resnet.generation.config_struct import config_struct
+from finn_resnet.generation.conv_code import conv_code
+from finn_resnet.generation.dma_code import dma_code
+from finn_resnet.generation.edges import Edge, code_range, input_layout, output_layout
+from finn_resnet.generation.elementwise_code import adapter_code, add_code, fork_code, requant_code
+from finn_resnet.generation.parameter_code import parameter_code
+from finn_resnet.generation.pool_code import pool_code
+from finn_resnet.generation.project import declaration
+from finn_resnet.generation.task_code import (
+    NodeCode,
+    NodeContext,
+    StreamDeclaration,
+    WeightMemory,
+)
+from finn_resnet.generation.window_code import window_code
+
+INCLUDES = (
+    "conv.hpp",
+    "dma.hpp",
+    "elementwise.hpp",
+    "packed_stream.hpp",
+    "parameters.hpp",
+    "pool.hpp",
+    "width_adapter.hpp",
+    "window_buffer.hpp",
+)
+_BEATS = "beats"
+_GENERATORS: dict[str, Callable[[NodeContext], NodeCode]] = {
+    "InputDMA": lambda node: dma_code(node, _BEATS),
+    "OutputDMA": lambda node: dma_code(node, _BEATS),
+    "ParameterStream": parameter_code,
+    "StreamAdd": add_code,
+    "StreamConv": conv_code,
+    "StreamFork": fork_code,
+    "StreamPool": pool_code,
+    "StreamRequant": requant_code,
+    "StreamWidthAdapter": adapter_code,
+    "WindowBuffer": window_code,
+}
+_DEPTH = 2
+
+
+@dataclass(frozen=True)
+class NodePort:
+    """A stream argument of the node's function: ``bits`` a word, ``words`` a frame."""
+
+    name: str
+    stream: FoldedStream
+    bits: int
+    is_input: bool
+
+    @property
+    def words(self) -> int:
+        """Words of a frame."""
+        return prod(self.stream.words)
+
+
+@dataclass(frozen=True)
+class NodeIp:
+    """The pieces of the C++ source, as lines, and the weight files beside it."""
+
+    name: str
+    ports: list[NodePort]
+    definitions: list[str]
+    body: list[str]
+    memories: list[WeightMemory]
+
+    @property
+    def signature(self) -> str:
+        """Head of the function."""
+        arguments = ", ".join(f"fr::stream<ap_uint<{p.bits}>>& {p.name}_V" for p in self.ports)
+        return f"void {self.name}({arguments})"
+
+    @property
+    def pragmas(self) -> list[str]:
+        """Interface and dataflow."""
+        return [
+            *[f"#pragma HLS interface axis port={port.name}_V" for port in self.ports],
+            "#pragma HLS interface ap_ctrl_none port=return",
+            "#pragma HLS dataflow",
+        ]
+
+
+@dataclass
+class _Boundary:
+    """What lies between the ports and the node's own tasks."""
+
+    ports: list[NodePort] = field(default_factory=list)
+    edges: dict[str, Edge] = field(default_factory=dict)
+    definitions: list[str] = field(default_factory=list)
+    declarations: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+
+
+def node_ip(op: HardwareOp, model: ModelWrapper) -> NodeIp:
+    """Generate the IP of the hardware op ``op``, whose tensors ``model`` annotates.
+
+    The function is named after the node; its streams are ``in0_V``, ... in the order of the FINN
+    node's inputs, and ``out0_V``, ...
+    """
+    node = op.onnx_node
+    boundary = _Boundary()
+    for position, index in enumerate(streams_first(op)):
+        stream = input_stream(op, index)
+        if stream is not None:
+            edge = _edge(op, model, node.input[index], f"in{position}", input_layout(op, index))
+            _add_input(boundary, stream, edge)
+    for index, tensor in enumerate(node.output):
+        edge = _edge(op, model, tensor, f"out{index}", output_layout(op, index))
+        _add_output(boundary, output_stream(op, index), edge)
+    code = _node_code(op, model, boundary.edges)
+    if not code.tasks:
+        source, sink = boundary.ports
+        pass_on = f"fr::pass_words<{source.words}>({source.name}_V, {sink.name}_V)"
+        return NodeIp(node.name, boundary.ports, [], _tasks([pass_on]), [])
+    calls = [*boundary.before, *[task.call for task in code.tasks], *boundary.after]
+    return NodeIp(
+        name=node.name,
+        ports=boundary.ports,
+        definitions=[*boundary.definitions, *code.structs, *code.functions],
+        body=[
+            *boundary.declarations,
+            *[declaration(stream) for stream in code.streams],
+            *_tasks(calls),
+        ],
+        memories=code.memories,
+    )
+
+
+def _tasks(calls: list[str]) -> list[str]:
+    lines = [f'  FR_TASK("task{index}", {call});' for index, call in enumerate(calls)]
+    return [*lines, "  FR_DATAFLOW_END();"]
+
+
+def _edge(op: HardwareOp, model: ModelWrapper, tensor: str, name: str, layout: Any) -> Edge:
+    return Edge(
+        tensor=tensor,
+        node=op.onnx_node.name,
+        output=0,
+        stream=name,
+        layout=layout,
+        codes=code_range(model, tensor),
+        shape=tuple(model.get_tensor_shape(tensor)),
+        depth=_DEPTH,
+        kind="activation",
+    )
+
+
+def _add_input(boundary: _Boundary, stream: FoldedStream, edge: Edge) -> None:
+    port = _port(stream, edge, is_input=True)
+    boundary.ports.append(port)
+    if isinstance(stream, BeatStream):
+        boundary.declarations.append(_beat_declaration())
+        boundary.before.append(f"fr::words_to_beats<{port.words}>({port.name}_V, {_BEATS})")
+        return
+    _add_lanes(boundary, stream, edge, _DEPTH)
+    task = f"fr::unpack_{_config(stream, edge)}({port.name}_V, {edge.stream})"
+    boundary.before.append(task)
+
+
+def _add_output(boundary: _Boundary, stream: FoldedStream, edge: Edge) -> None:
+    port = _port(stream, edge, is_input=False)
+    boundary.ports.append(port)
+    if isinstance(stream, BeatStream):
+        boundary.declarations.append(_beat_declaration())
+        boundary.after.append(f"fr::beats_to_words<{port.words}>({_BEATS}, {port.name}_V)")
+        return
+    # The lanes of a forwarded picture leave the window buffer up to one pixel apart.
+    depth = _DEPTH + (stream.words[-1] if isinstance(stream, PictureStream) else 0)
+    _add_lanes(boundary, stream, edge, depth)
+    boundary.after.append(f"fr::pack_{_config(stream, edge)}({edge.stream}, {port.name}_V)")
+
+
+def _port(stream: FoldedStream, edge: Edge, *, is_input: bool) -> NodePort:
+    bits = edge.codes.bits
+    if isinstance(stream, BeatStream):
+        bits = 8 * stream.code_bytes
+    return NodePort(edge.stream, stream, stream.entries * bits, is_input)
+
+
+def _beat_declaration() -> str:
+    return _declare(_BEATS, "fr::axi_beat", 0, _DEPTH)
+
+
+def _declare(name: str, token_type: str, lanes: int, depth: int) -> str:
+    return declaration(StreamDeclaration(name, token_type, lanes, depth, 0, "internal", name, None))
+
+
+def _add_lanes(boundary: _Boundary, stream: FoldedStream, edge: Edge, depth: int) -> None:
+    boundary.edges[edge.tensor] = edge
+    boundary.definitions.append(f"using {edge.token_type} = {edge.token_cpp};")
+    if edge.layout.lanes and isinstance(stream, PictureStream):
+        constants = {
+            "h": stream.h,
+            "w": stream.w,
+            "lanes": stream.lanes,
+            "groups": stream.words[-1],
+        }
+        doc = [f"Picture of port {edge.stream}_V."]
+        boundary.definitions.append(config_struct(f"{edge.stream}_port", doc, constants, {}))
+    boundary.declarations.append(_declare(edge.stream, edge.token_type, edge.layout.lanes, depth))
+
+
+def _config(stream: FoldedStream, edge: Edge) -> str:
+    if edge.layout.lanes:
+        return f"lanes<{edge.stream}_port>"
+    return f"words<{prod(stream.words)}>"
+
+
+def _node_code(op: HardwareOp, model: ModelWrapper, edges: dict[str, Edge]) -> NodeCode:
+    node = op.onnx_node
+    context = NodeContext(
+        op=op,
+        inputs=[edges.get(name) for name in node.input],
+        outputs=[edges.get(name) for name in node.output],
+        streams={tensor: edge.stream for tensor, edge in edges.items()},
+        constant=_constants(op, model),
+        probe_id=0,
+    )
+    return _GENERATORS[node.op_type](context)
+
+
+def _constants(op: HardwareOp, model: ModelWrapper) -> Callable[[int], np.ndarray]:
+    """Reader of initialisers by input index; weights are found behind their stream."""
+
+    def constant(index: int) -> np.ndarray:
+        tensor = op.onnx_node.input[index]
+        while (producer := model.find_producer(tensor)) is not None:
+            tensor = producer.input[0]
+        return to_codes(model.get_initializer(tensor))
+
+    return constant

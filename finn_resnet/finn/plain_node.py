@@ -1,0 +1,34 @@
+"""Between a hardware node of ours and its FINN counterpart.
+
+The FINN node has the same attributes and tensors. Its inputs are in another order, since FINN's
+IP stitching takes input ``i`` for the ``i``-th stream: streams first, constants last.
+"""
+
+from __future__ import annotations
+
+from onnx import NodeProto, helper
+from qonnx.custom_op.registry import getCustomOp
+
+from finn_resnet.custom_ops import DOMAIN
+from finn_resnet.custom_ops.base import HardwareOp
+from finn_resnet.finn.folded_streams import input_stream
+
+HLS_SUFFIX = "_hls"
+
+
+def streams_first(op: HardwareOp) -> list[int]:
+    """Input indices of a hardware node in the order in which its FINN node has them."""
+    indices = range(len(op.onnx_node.input))
+    return sorted(indices, key=lambda index: input_stream(op, index) is None)
+
+
+def plain_op(node: NodeProto) -> HardwareOp:
+    """The hardware op behind a FINN node."""
+    kind = node.op_type.removesuffix(HLS_SUFFIX)
+    plain = helper.make_node(kind, node.input, node.output, name=node.name, domain=DOMAIN)
+    op = getCustomOp(plain)
+    own = op.get_nodeattr_types()
+    plain.attribute.extend(entry for entry in node.attribute if entry.name in own)
+    for position, index in enumerate(streams_first(op)):
+        plain.input[index] = node.input[position]
+    return op

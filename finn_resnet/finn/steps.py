@@ -1,0 +1,257 @@
+"""Steps of a FINN build: `step_*(model, cfg)` with FINN's ModelWrapper and DataflowBuildConfig.
+
+Give them to FINN by dotted name (`finn_resnet.finn.steps.step_import`) or as functions;
+`ESTIMATE_STEPS` and `IP_STEPS` are ready-made lists of names. Leaving an optimisation out switches
+it off. From `step_create_partition` on the graph holds FINN layers, so that FINN's own steps and
+transformations may be mixed in.
+
+A problem the user can mend is raised as FINN's FINNUserError, which FINN prints as one line; if
+FINN itself is missing or broken, as our UserError.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from qonnx.core.modelwrapper import ModelWrapper
+
+from finn_resnet.errors import UserError
+from finn_resnet.finn.availability import require_finn
+
+Step = Callable[[ModelWrapper, Any], ModelWrapper]
+
+TOP_NAME = "accelerator"
+"""Top function of the project that `step_generate_cpp` writes."""
+
+VERIFICATION_REPORT = "cpp_verification.json"
+ORIGINAL_MODEL = "original.onnx"
+
+
+def _finn_step(step: Step) -> Step:
+    """Check for FINN first, and raise user errors as FINN's own."""
+
+    @functools.wraps(step)
+    def wrapped(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+        require_finn()
+        from finn.util.exception import FINNUserError
+
+        try:
+            return step(model, cfg)
+        except UserError as problem:
+            raise FINNUserError(str(problem)) from problem
+
+    return wrapped
+
+
+@_finn_step
+def step_import(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Bring a QONNX or QCDQ model to one normal form and check that all of it can be mapped.
+
+    The model as given is kept in ``intermediate_models/original.onnx``.
+    """
+    from finn_resnet.importing import TidyQonnx, check_model
+    from finn_resnet.importing.findings import refuse
+
+    model.save(str(Path(cfg.get_intermediate_models_directory()) / ORIGINAL_MODEL))
+    model = model.transform(TidyQonnx())
+    refuse(check_model(model))
+    return model
+
+
+@_finn_step
+def step_lower(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Merge batch norms, make every task a hardware node, fuse chains of quantisers."""
+    from finn_resnet.transformation import FuseRequantChains, LowerToHardware, MergeBatchNorm
+
+    for transformation in (MergeBatchNorm(), LowerToHardware(), FuseRequantChains()):
+        model = model.transform(transformation)
+    return model
+
+
+@_finn_step
+def step_merge_downsample(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Compute 1x1 downsample convolutions inside the convolution that reads the same pixels."""
+    from finn_resnet.transformation import MergeDownsampleLoop
+
+    return model.transform(MergeDownsampleLoop())
+
+
+@_finn_step
+def step_forward_window_buffer(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Feed skip connections from the window buffer of the first convolution."""
+    from finn_resnet.transformation import ForwardWindowBuffer
+
+    return model.transform(ForwardWindowBuffer())
+
+
+@_finn_step
+def step_absorb_add(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Add skip values inside the second convolution of a residual block, every code unchanged."""
+    from finn_resnet.transformation import AbsorbAddIntoAccumulator
+
+    return model.transform(AbsorbAddIntoAccumulator("exact"))
+
+
+@_finn_step
+def step_set_parallelism(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Choose the unroll factors: from ``folding_config_file``, else by search.
+
+    The search takes the least resources that reach ``target_fps``, or without one the fastest
+    design the board holds.
+    """
+    return _set_parallelism(model, cfg, "full")
+
+
+@_finn_step
+def step_set_parallelism_paper(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """`step_set_parallelism` in the search space of the published method."""
+    return _set_parallelism(model, cfg, "paper")
+
+
+def _set_parallelism(model: ModelWrapper, cfg: Any, mode: str) -> ModelWrapper:
+    from finn_resnet.finn.target import clock_mhz, target_board
+    from finn_resnet.parallelism import AnnotateParallelism, ApplyFolding
+    from finn_resnet.transformation import SetStreamDepths
+    from finn_resnet.transformation.insert_width_adapters import InsertWidthAdapters
+
+    if cfg.folding_config_file is not None:
+        choose = ApplyFolding(cfg.folding_config_file)
+    else:
+        choose = AnnotateParallelism(
+            target_board(cfg), mode, clock_mhz=clock_mhz(cfg), target_fps=cfg.target_fps
+        )
+    for transformation in (choose, InsertWidthAdapters(), SetStreamDepths()):
+        model = model.transform(transformation)
+    return model
+
+
+@_finn_step
+def step_generate_cpp(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Write the whole accelerator as one C++ project to ``hls/`` in the output folder."""
+    from finn_resnet.generation.project import generate_project
+
+    generate_project(model, cfg.output_dir, TOP_NAME)
+    return model
+
+
+@_finn_step
+def step_verify_cpp(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Compare every quantised tensor of the generated C++ with the model given to `step_import`.
+
+    Pictures: FINN's ``verify_input_npy`` (float32 ``[N, C, H, W]``) where that file exists, else
+    one of the lowest codes, one of the highest and one at random. The outcome goes to
+    `VERIFICATION_REPORT` in FINN's report folder.
+
+    Raises:
+        RuntimeError: a code differs, with tensor, place and both codes.
+    """
+    from finn_resnet.finn.verify_cpp import verify_cpp
+
+    original = Path(cfg.get_intermediate_models_directory()) / ORIGINAL_MODEL
+    result = verify_cpp(model, ModelWrapper(str(original)), cfg)
+    report = Path(cfg.get_report_directory()) / VERIFICATION_REPORT
+    report.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    if result["mismatched_codes"]:
+        raise RuntimeError(f"the generated C++ differs from the model: {result['first_mismatch']}")
+    return model
+
+
+@_finn_step
+def step_create_partition(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Turn the hardware nodes into FINN's HLS layers, in a partition of their own.
+
+    The graph returned is the accelerator; the float ends stay in
+    ``intermediate_models/dataflow_parent.onnx``, as in FINN's own flow.
+    """
+    from finn.transformation.fpgadataflow.create_dataflow_partition import CreateDataflowPartition
+    from finn.transformation.fpgadataflow.specialize_layers import SpecializeLayers
+    from qonnx.custom_op.registry import getCustomOp
+
+    from finn_resnet.finn.infer_hardware_layers import InferHardwareLayers
+    from finn_resnet.finn.name_nodes import NameNodesAfterLayers
+    from finn_resnet.finn.target import clock_mhz, target_board
+
+    models = Path(cfg.get_intermediate_models_directory())
+    model = model.transform(InferHardwareLayers(target_board(cfg), clock_mhz(cfg)))
+    parent = model.transform(CreateDataflowPartition(str(models / "supported_op_partitions")))
+    (partition,) = parent.get_nodes_by_op_type("StreamingDataflowPartition")
+    parent.save(str(models / "dataflow_parent.onnx"))
+    accelerator = ModelWrapper(getCustomOp(partition).get_nodeattr("model"))
+    accelerator = accelerator.transform(SpecializeLayers(cfg._resolve_fpga_part()))
+    return accelerator.transform(NameNodesAfterLayers())
+
+
+@_finn_step
+def step_estimate_reports(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """FINN's estimate reports: cycles, resources, operations and parameters of every layer."""
+    from finn.builder.build_dataflow_steps import step_generate_estimate_reports
+
+    return step_generate_estimate_reports(model, cfg)
+
+
+@_finn_step
+def step_insert_fifos(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """FINN's FIFOs with our stream depths wherever a stream holds more than two words."""
+    from finn.transformation.fpgadataflow.insert_fifo import InsertFIFO
+    from finn.transformation.fpgadataflow.specialize_layers import SpecializeLayers
+
+    from finn_resnet.finn.insert_unequal_fifos import InsertUnequalFIFOs
+    from finn_resnet.finn.name_nodes import NameNodesAfterLayers
+
+    specialise = SpecializeLayers(cfg._resolve_fpga_part())
+    for transformation in (InsertUnequalFIFOs(), InsertFIFO(), specialise, NameNodesAfterLayers()):
+        model = model.transform(transformation)
+    return model
+
+
+@_finn_step
+def step_prepare_ip(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Write C++ and HLS script of every layer (FINN's PrepareIP)."""
+    from finn.transformation.fpgadataflow.prepare_ip import PrepareIP
+
+    return model.transform(PrepareIP(cfg._resolve_fpga_part(), cfg._resolve_hls_clk_period()))
+
+
+@_finn_step
+def step_synthesise_ip(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Run Vitis HLS on every layer."""
+    from finn_resnet.finn.synthesise_layers import SynthesiseLayers
+
+    return model.transform(SynthesiseLayers(cfg._resolve_fpga_part()))
+
+
+@_finn_step
+def step_stitch_ip(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Stitch the layers' IPs into one with Vivado (FINN's CreateStitchedIP)."""
+    from finn.builder.build_dataflow_steps import step_create_stitched_ip
+
+    return step_create_stitched_ip(model, cfg)
+
+
+def _names(*steps: Step) -> tuple[str, ...]:
+    return tuple(f"{__name__}.{step.__name__}" for step in steps)
+
+
+ESTIMATE_STEPS = _names(
+    step_import,
+    step_lower,
+    step_merge_downsample,
+    step_forward_window_buffer,
+    step_absorb_add,
+    step_set_parallelism,
+    step_generate_cpp,
+    step_verify_cpp,
+    step_create_partition,
+    step_estimate_reports,
+)
+"""From a quantised model to verified C++ and FINN's estimate reports."""
+
+IP_STEPS = (
+    *ESTIMATE_STEPS,
+    *_names(step_insert_fifos, step_prepare_ip, step_synthesise_ip, step_stitch_ip),
+)
+"""`ESTIMATE_STEPS` and on to a stitched IP, which needs Vitis and Vivado."""
