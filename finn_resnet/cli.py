@@ -323,6 +323,30 @@ def _exit_code(mismatched_codes: int, first_mismatch: Any) -> int:
 
 
 @cli.command()
+@click.argument("model")
+@click.option("--images", metavar="PATH", required=True, help="Labelled image set.")
+@click.option("--num", type=int, help="Number of images.  [all]")
+@_display_options
+def evaluate(model: str, images: str, num: int | None, **display: bool) -> None:
+    """Measure the accuracy of a quantised model on labelled images.
+
+    MODEL is a QONNX file or the name of a shipped model. It is executed exactly; an accelerator
+    that is verified against it has this accuracy.
+    """
+    from finn_resnet.evaluate import evaluate as evaluate_model
+    from finn_resnet.importing import load_model
+    from finn_resnet.model_source import find_model
+
+    with _display(**display) as shown:
+        shown.begin("evaluate", 1, 1)
+        result = evaluate_model(load_model(find_model(model)), images, num)
+    click.echo(
+        f"{100 * result.accuracy:.2f} % of {result.images:,} images ({result.correct:,} correct, "
+        f"executed in {result.precision})"
+    )
+
+
+@cli.command()
 @click.argument("output_dir", metavar="OUTPUT_DIR")
 @click.option("--json", "as_json", is_flag=True, help="Print report.json instead of tables.")
 def report(output_dir: str, as_json: bool) -> None:

@@ -70,7 +70,8 @@ def checked_model(config: BuildConfig) -> ModelWrapper:
     model = load_model(config.model)
     refuse(check_model(model))
     if "step_verify" in config.steps and config.verify_steps:
-        float_input(verification_images(model, config).images, config)
+        images = verification_images(model, config).images
+        float_input(images, config.input_mean, config.input_std)
     return model
 
 

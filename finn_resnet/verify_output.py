@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -53,7 +54,7 @@ def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False
 
     folder = Path(cfg.output_dir)
     image_set = verification_images(model, cfg)
-    pictures = float_input(image_set.images, cfg)
+    pictures = float_input(image_set.images, cfg.input_mean, cfg.input_std)
     may_change = cfg.optimisations["absorb_add"] == "accumulator"
     options = {"ap_int": ap_int, "progress": progress.current().update}
     original = verify_project(
@@ -78,24 +79,37 @@ def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False
 def verification_images(model: ModelWrapper, cfg: BuildConfig) -> ImageSet:
     """The images `cfg` asks for: uint8 [N, H, W, C] of the model's input size.
 
-    Without an image set: one all black and one all white picture, which reach codes photographs
-    do not, then the package's sample photographs if they fit, then random pixels.
+    Without an image set: one all black and one all white picture, which reach codes other
+    pictures do not, then the package's sample pictures if they fit, then random pixels.
 
     Raises:
         UserError: the set is unreadable, too small, or of another picture size.
     """
-    _, channels, height, width = model.get_tensor_shape(model.graph.input[0].name)
-    shape = (height, width, channels)
     count = cfg.verify_num_images or DEFAULT_COUNT
     if cfg.verify_images is None:
-        return ImageSet(_default_images(shape, count), None)
-    image_set = load_image_set(cfg.verify_images, count)
+        return ImageSet(_default_images(_picture_shape(model), count), None)
+    return fitting_images(model, cfg.verify_images, count)
+
+
+def fitting_images(model: ModelWrapper, path: str | Path, count: int | None) -> ImageSet:
+    """The first `count` images (all if None) of a set that has the model's picture size.
+
+    Raises:
+        UserError: the set is unreadable, too small, or of another picture size.
+    """
+    image_set, shape = load_image_set(path, count), _picture_shape(model)
     if image_set.images.shape[1:] != shape:
         raise UserError(
-            f"image set '{cfg.verify_images}' holds pictures {list(image_set.images.shape[1:])}, "
-            f"the model takes {list(shape)} (height, width, channels); resize them"
+            f"image set '{path}' holds pictures {list(image_set.images.shape[1:])}, the model "
+            f"takes {list(shape)} (height, width, channels); resize them"
         )
     return image_set
+
+
+def _picture_shape(model: ModelWrapper) -> tuple[int, int, int]:
+    """Height, width and channels of the model's input."""
+    _, channels, height, width = model.get_tensor_shape(model.graph.input[0].name)
+    return height, width, channels
 
 
 def _default_images(shape: tuple[int, int, int], count: int) -> np.ndarray:
@@ -107,20 +121,20 @@ def _default_images(shape: tuple[int, int, int], count: int) -> np.ndarray:
     return np.concatenate([extremes, samples, noise])[:count]
 
 
-def float_input(images: np.ndarray, cfg: BuildConfig) -> np.ndarray:
-    """Model input float32 [N, C, H, W]: `(pixel / 255 - input_mean) / input_std` per channel.
+def float_input(
+    images: np.ndarray, mean: Sequence[float] = (0.0,), std: Sequence[float] = (1.0,)
+) -> np.ndarray:
+    """Model input float32 [N, C, H, W] of uint8 images: `(pixel / 255 - mean) / std` per channel.
 
     Raises:
         UserError: mean or deviation for another number of channels.
     """
     channels = images.shape[3]
-    for name in ("input_mean", "input_std"):
-        values = getattr(cfg, name)
+    for name, values in (("input_mean", mean), ("input_std", std)):
         if len(values) not in (1, channels):
             raise UserError(
                 f"config key '{name}' has {len(values)} entries, the pictures have {channels} "
                 "channels; give one value or one for each channel"
             )
-    scaled = images.astype(np.float64) / 255
-    normalised = (scaled - np.array(cfg.input_mean)) / np.array(cfg.input_std)
+    normalised = (images.astype(np.float64) / 255 - np.array(mean)) / np.array(std)
     return normalised.transpose(0, 3, 1, 2).astype(np.float32)
