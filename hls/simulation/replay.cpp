@@ -85,20 +85,26 @@ Recording read_recording(const std::string& path) {
 
 /// Replays one frame of a task. With `spread` its iterations are spaced evenly over that many
 /// cycles, otherwise as recorded.
-void replay(const Pattern& pattern, std::deque<BareChannel>& channels, std::int64_t spread) {
-  Task& self = Scheduler::instance().current();
-  const std::int64_t total = spread > 0 ? static_cast<std::int64_t>(pattern.iterations()) : 0;
-  std::int64_t done = 0;
-  for (const Pattern::Run& run : pattern.runs) {
-    const Pattern::Step& step = pattern.steps[run.step];
-    for (std::uint64_t i = 0; i < run.count; ++i, ++done) {
-      self.iteration(spread > 0 ? (done + 1) * spread / total - done * spread / total
-                                : step.interval);
-      for (const std::uint32_t stream : step.reads) self.note_read(channels[stream]);
-      for (const std::uint32_t stream : step.writes) self.note_write(channels[stream]);
+struct Replay {
+  const Pattern& pattern;
+  std::deque<BareChannel>& channels;
+  std::int64_t spread;
+
+  void operator()() {
+    Task& self = Scheduler::instance().current();
+    const std::int64_t total = spread > 0 ? static_cast<std::int64_t>(pattern.iterations()) : 1;
+    std::int64_t done = 0;
+    for (const Pattern::Run& run : pattern.runs) {
+      const Pattern::Step& step = pattern.steps[run.step];
+      for (std::uint64_t i = 0; i < run.count; ++i, ++done) {
+        self.iteration(spread > 0 ? (done + 1) * spread / total - done * spread / total
+                                  : step.interval);
+        for (const std::uint32_t stream : step.reads) self.note_read(channels[stream]);
+        for (const std::uint32_t stream : step.writes) self.note_write(channels[stream]);
+      }
     }
   }
-}
+};
 
 int run(const fr::sim::Options& options) {
   Scheduler& scheduler = Scheduler::instance();
@@ -110,9 +116,10 @@ int run(const fr::sim::Options& options) {
     scheduler.add_channel(&channels.emplace_back(
         stream.first, scheduler.settings.depth(stream.first, stream.second)));
   }
+  std::deque<Replay> replays;
   for (const RecordedTask& task : recording.tasks) {
-    const std::int64_t spread = scheduler.settings.spread(task.name);
-    scheduler.add_task(task.name, [&, spread] { replay(task.pattern, channels, spread); });
+    replays.push_back({task.pattern, channels, scheduler.settings.spread(task.name)});
+    scheduler.add_task(task.name.c_str(), replays.back());
     scheduler.tasks.back().pipeline_depth = task.pipeline_depth;
     scheduler.tasks.back().restart = task.restart;
   }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -65,8 +66,16 @@ class Scheduler {
     channels.erase(std::remove(channels.begin(), channels.end(), channel), channels.end());
   }
 
-  void add_task(std::string name, std::function<void()> body) {
-    Task& task = tasks.emplace_back(std::move(name), std::move(body));
+  /// `body` outlives the run.
+  template <class Callable>
+  void add_task(const char* name, Callable& body) {
+    using Plain = std::remove_const_t<Callable>;
+    add_body(name,
+             {[](void* state) { (*static_cast<Plain*>(state))(); }, const_cast<Plain*>(&body)});
+  }
+
+  [[gnu::noinline]] void add_body(const char* name, const TaskBody& body) {
+    Task& task = tasks.emplace_back(name, body);
     task.pipeline_depth = settings.pipeline_depth(task.name);
     task.restart = settings.restart;
     task.suspend = [] { instance().suspend(); };

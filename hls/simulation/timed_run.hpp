@@ -26,25 +26,46 @@ inline Cycle beat_interval(std::size_t index, double rate) {
   return static_cast<Cycle>(end - begin);
 }
 
-/// The memory side of an input port: one frame of beats.
+/// The memory side of an input port: a task that sends one frame of beats.
 template <class Beat>
-void feed_frame(const Port& port, double rate, CodeReader& reader, stream<Beat>& in) {
-  for (std::size_t i = 0; i < port.beats(); ++i) {
-    Scheduler::instance().current().iteration(beat_interval(i, rate));
-    Beat beat;
-    pack_beat(reader.beat(i), i + 1 == port.beats(), &beat);
-    in.write(beat);
-  }
-}
+struct Feeder {
+  const Port& port;
+  double rate;
+  CodeReader& reader;
+  stream<Beat>& in;
 
-/// The memory side of an output port: one frame of beats.
-template <class Beat>
-void drain_frame(const Port& port, double rate, CodeWriter& writer, stream<Beat>& out) {
-  for (std::size_t i = 0; i < port.beats(); ++i) {
-    Scheduler::instance().current().iteration(beat_interval(i, rate));
-    const bool last = unpack_beat(out.read(), writer.beat(i));
-    writer.commit(i, last);
+  void operator()() {
+    for (std::size_t i = 0; i < port.beats(); ++i) {
+      Scheduler::instance().current().iteration(beat_interval(i, rate));
+      Beat beat;
+      pack_beat(reader.beat(i), i + 1 == port.beats(), &beat);
+      in.write(beat);
+    }
   }
+};
+
+/// The memory side of an output port: a task that takes one frame of beats.
+template <class Beat>
+struct Drainer {
+  const Port& port;
+  double rate;
+  CodeWriter& writer;
+  stream<Beat>& out;
+
+  void operator()() {
+    for (std::size_t i = 0; i < port.beats(); ++i) {
+      Scheduler::instance().current().iteration(beat_interval(i, rate));
+      const bool last = unpack_beat(out.read(), writer.beat(i));
+      writer.commit(i, last);
+    }
+  }
+};
+
+/// Adds a memory side as a task of its port's name; memory starts the next frame at once.
+template <class Side>
+void add_memory_task(Side& side) {
+  Scheduler::instance().add_task(side.port.name, side);
+  Scheduler::instance().tasks.back().restart = 0;
 }
 
 template <class Beat>
@@ -54,27 +75,6 @@ std::deque<stream<Beat>> make_ports(const std::vector<Port>& ports) {
   std::deque<stream<Beat>> streams;
   for (const Port& port : ports) streams.emplace_back(port.name, kPortDepth);
   return streams;
-}
-
-/// Both memory sides of the ports as tasks beside those of the design; they have its ports' names.
-template <class Beat>
-void add_memory_tasks(const Options& options, const Testbench<Beat>& bench,
-                      std::deque<CodeReader>& readers, std::deque<stream<Beat>>& in,
-                      std::deque<CodeWriter>& writers, std::deque<stream<Beat>>& out) {
-  Scheduler& scheduler = Scheduler::instance();
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    scheduler.add_task(bench.inputs[i].name, [&, i] {
-      feed_frame(bench.inputs[i], options.input_beats_per_cycle, readers[i], in[i]);
-    });
-  }
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    scheduler.tasks.back().restart = 0;
-    scheduler.add_task(bench.outputs[i].name, [&, i] {
-      drain_frame(bench.outputs[i], options.output_beats_per_cycle, writers[i], out[i]);
-      if (i == 0) report_progress(options, ++scheduler.frames_done);
-    });
-    scheduler.tasks.back().restart = 0;
-  }
 }
 
 /// Cycle-level run of all frames, overlapping as in hardware. Exit status 0, 3 after a deadlock,
@@ -93,7 +93,16 @@ int run(const Options& options, Testbench<Beat>& bench) {
 #endif
   Measurements measured;
   observe(options, measured);
-  add_memory_tasks(options, bench, readers, in, writers, out);
+  std::deque<Feeder<Beat>> feeders;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    feeders.push_back({bench.inputs[i], options.input_beats_per_cycle, readers[i], in[i]});
+    add_memory_task(feeders.back());
+  }
+  std::deque<Drainer<Beat>> drainers;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    drainers.push_back({bench.outputs[i], options.output_beats_per_cycle, writers[i], out[i]});
+    add_memory_task(drainers.back());
+  }
   bench.top(in, out);
   for (CodeWriter& writer : writers) writer.close();
 #ifdef FR_PROBES

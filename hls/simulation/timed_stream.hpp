@@ -21,12 +21,12 @@ class stream final : public sim::Channel {
   /// Vitis HLS's depth for a stream without a pragma.
   stream() : stream("(unnamed)", 2) {}
 
-  stream(const char* stream_name, std::size_t depth)
+  [[gnu::noinline]] stream(const char* stream_name, std::size_t depth)
       : Channel(stream_name, sim::Scheduler::instance().settings.depth(stream_name, depth)) {
     sim::Scheduler::instance().add_channel(this);
   }
 
-  ~stream() override { sim::Scheduler::instance().remove_channel(this); }
+  [[gnu::noinline]] ~stream() override { sim::Scheduler::instance().remove_channel(this); }
 
   T read() { return read_ref(); }
 
@@ -49,7 +49,7 @@ class stream final : public sim::Channel {
     sim::write_bytes(dump.get(), &tokens_[index & (capacity_ - 1)], sizeof(T), "a stream dump");
   }
 
-  void grow(std::uint64_t oldest) {
+  [[gnu::noinline]] void grow(std::uint64_t oldest) {
     const std::size_t capacity = std::max<std::size_t>(8, 2 * capacity_);
     std::unique_ptr<T[]> larger(new T[capacity]);
     for (std::uint64_t i = oldest; i + 1 < issued; ++i) {

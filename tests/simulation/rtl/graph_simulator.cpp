@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <deque>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -102,8 +103,11 @@ void run_graph(const Graph& graph) {
     names.push_back(std::to_string(streams.size()));
     streams.emplace_back(names.back().c_str(), static_cast<std::size_t>(shape.depth));
   }
+  std::deque<std::function<void()>> bodies;
   for (int t = 0; t < static_cast<int>(graph.tasks.size()); ++t) {
-    scheduler.add_task(std::to_string(t), [&, t] { task(graph, t, streams); });
+    names.push_back(std::to_string(t));
+    scheduler.add_task(names.back().c_str(),
+                       bodies.emplace_back([&, t] { task(graph, t, streams); }));
     scheduler.tasks.back().pipeline_depth = graph.tasks[static_cast<std::size_t>(t)].latency;
     scheduler.tasks.back().restart = graph.tasks[static_cast<std::size_t>(t)].restart;
   }
