@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 RESOURCES = {"dsp": "DSP", "lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram": "URAM"}
 
+# Tasks that serve a layer; they have no factors of their own.
+_HELPER_OPS = ("WindowBuffer", "ParameterStream", "StreamWidthAdapter")
 _FACTORS = ("och_par", "ich_par", "ow_par", "mac_style", "mem_style")
 
 
@@ -43,29 +46,62 @@ def _headline(report: dict[str, Any]) -> Text:
     return line
 
 
+def grouped_layers(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One entry for each layer: its window buffer, parameter task and adapters are summed into it.
+
+    The generated helpers are named after the layer they serve. One without a layer of that name
+    (the parameters of a merged downsample) stands alone. `cycles` is the largest of a group,
+    `members` the names in it.
+    """
+    owners = [layer["name"] for layer in layers if layer["op"] not in _HELPER_OPS]
+    groups: dict[str, dict[str, Any]] = {}
+    # Layers first, so that their own factors and style are the group's.
+    for layer in sorted(layers, key=lambda layer: layer["op"] in _HELPER_OPS):
+        serves = [name for name in owners if layer["name"].startswith(f"{name}_")]
+        owner = max(serves, key=len) if layer["op"] in _HELPER_OPS and serves else layer["name"]
+        group = groups.setdefault(
+            owner, {**layer, "members": [], "cycles": 0, **dict.fromkeys(RESOURCES, 0)}
+        )
+        group["members"].append(layer["name"])
+        group["cycles"] = max(group["cycles"], layer["cycles"])
+        group["mem_style"] = group["mem_style"] or layer["mem_style"]
+        for key in RESOURCES:
+            group[key] += layer[key]
+    order = {layer["name"]: index for index, layer in enumerate(layers)}
+    return sorted(groups.values(), key=lambda g: (g["op"] in _HELPER_OPS, order[g["name"]]))
+
+
 def _layer_table(report: dict[str, Any]) -> Table:
-    table = Table(title="Layers (cycles and resources: cost model)", title_justify="left")
-    table.add_column("layer")
-    table.add_column("op")
-    for name in _FACTORS:
-        table.add_column(name.removesuffix("_style"), justify="right")
-    for name in ("cycles", *RESOURCES.values()):
-        table.add_column(name, justify="right")
+    table = Table(
+        title="Layers: unroll factors och, ich, ow; cycles and resources by the cost model",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("layer", overflow="fold", min_width=11)
+    resources = [name.removesuffix("36") for name in RESOURCES.values()]
+    for name in ("och", "ich", "ow", "mac", "mem", "cycles", *resources):
+        table.add_column(name, justify="right", no_wrap=True)
     bottleneck = (report["throughput"] or {}).get("bottleneck")
-    for layer in report["layers"]:
+    for group in grouped_layers(report["layers"]):
         table.add_row(
-            layer["name"],
-            layer["op"],
-            *(_cell(layer[name]) for name in _FACTORS),
-            *(_cell(layer[name]) for name in ("cycles", *RESOURCES)),
-            style="bold yellow" if layer["name"] == bottleneck else None,
+            group["name"],
+            *(_cell(group[name]) for name in (*_FACTORS, "cycles", *RESOURCES)),
+            style="bold yellow" if bottleneck in group["members"] else None,
         )
     return table
 
 
 def _resource_table(report: dict[str, Any]) -> Table:
     totals, budget = report["totals"], (report["board"] or {}).get("budget") or {}
-    table = Table(title="Resources (cost model)", title_justify="left")
+    table = Table(
+        title="Resources by the cost model",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     for name in ("resource", "used", "of", "share"):
         table.add_column(name, justify="left" if name == "resource" else "right")
     for key, label in RESOURCES.items():

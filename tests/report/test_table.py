@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from finn_resnet.report import SECTIONS
-from finn_resnet.report.table import print_report
+from finn_resnet.report.table import grouped_layers, print_report
 
 REPORT = {
     "model": {"path": "net.onnx", "sha256": "0" * 64, "macs": 12_345_678, "params": 77_000},
@@ -73,8 +73,8 @@ REPORT = {
 }
 
 
-def shown(report) -> str:
-    console = Console(file=io.StringIO(), width=200)
+def shown(report, width: int = 200) -> str:
+    console = Console(file=io.StringIO(), width=width)
     print_report(report, console)
     return console.file.getvalue()
 
@@ -119,3 +119,39 @@ def test_failures_stand_out(section, key, value, figure):
     report[section][key] = value
     assert figure in shown(report)
     assert figure not in shown(REPORT)
+
+
+def layer(name: str, op: str, **values: object) -> dict[str, object]:
+    return {**REPORT["layers"][0], "name": name, "op": op, "mem_style": "", **values}
+
+
+LAYERS = [
+    layer("conv1_weights", "ParameterStream", mem_style="bram", mac_style="", dsp=0, lut=10),
+    layer("ds_weights", "ParameterStream", mem_style="lut", mac_style="", dsp=0, lut=20),
+    layer("conv1_window_adapter0", "StreamWidthAdapter", mac_style="", dsp=0, lut=3, cycles=9999),
+    layer("conv1_window", "WindowBuffer", mac_style="", dsp=0, lut=4),
+    layer("conv1", "StreamConv", dsp=54, lut=100),
+    layer("conv12", "StreamConv", dsp=7, lut=200),
+]
+
+
+def test_helpers_are_summed_into_their_layer():
+    groups = {group["name"]: group for group in grouped_layers(LAYERS)}
+    assert list(groups) == ["conv1", "conv12", "ds_weights"]
+    assert (groups["conv1"]["lut"], groups["conv1"]["dsp"]) == (117, 54)
+    assert groups["conv1"]["cycles"] == 9999
+    assert (groups["conv1"]["mac_style"], groups["conv1"]["mem_style"]) == ("dsp", "bram")
+    for key in ("dsp", "lut", "ff", "bram36", "uram"):
+        total = sum(entry[key] for entry in LAYERS)
+        assert sum(group[key] for group in groups.values()) == total
+
+
+def test_the_tables_fit_a_terminal_of_80_columns():
+    report = {
+        **REPORT,
+        "layers": [dict(LAYERS[4], name="layer1_layer1_0_conv1_Conv", cycles=65_536)],
+    }
+    text = shown(report, width=80)
+    for figure in ("URAM", "65,536", "54", "100", "2,000", "4.5"):
+        assert figure in text
+    assert "…" not in text
