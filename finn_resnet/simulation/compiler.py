@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import subprocess
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 
 from finn_resnet.errors import UserError
@@ -24,8 +27,12 @@ EXECUTABLE = "sim"
 
 _KEPT_EXECUTABLES = 64
 _SOURCE_SUFFIXES = {".cpp", ".hpp", ".inc", ".json"}
+_DEPTH_KEY = re.compile(rb'"depth": \d+')
+_DEPTH_IN_CPP = re.compile(rb'(?<=", )\d+(?=[)}])|(?<= depth=)\d+')
 _BASE_FLAGS = ("-std=c++17", "-Wno-unknown-pragmas")
-_OPTIMISED = ("-O2",)
+_UNTIMED = ("-O2",)
+# Half the compilation time of -O2, and the runtime dominates the simulation's speed anyway.
+_TIMED = ("-O1",)
 # Unoptimised with line numbers only: sanitised runs are short, and -O1 -g compiles 6 times longer.
 _SANITISED = ("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 _SANITISED_DEFINES = ("-DFR_CHECKED",)
@@ -100,9 +107,37 @@ def compile_project(
     """
     folder = Path(project_dir)
     project = load_project(folder)
+    switches = _switches(timed=timed, ap_int=ap_int, probes=probes, sanitise=sanitise)
+    includes = [folder.resolve(), folder.resolve() / "include"]
+    inputs = [path for path in sorted(folder.rglob("*")) if path.suffix in _SOURCE_SUFFIXES]
+    sources = [folder / name for name in project.sources]
+    return _compiled(folder, inputs, sources, switches, includes, [folder / PROJECT_FILE])
+
+
+def compile_replay() -> Path:
+    """Compile the program that replays recorded stream accesses (hls/simulation/replay.cpp).
+
+    Raises:
+        UserError: no compiler, or the cache folder cannot be written.
+    """
+    library = Path(str(files("finn_resnet.hls")))
+    headers = sorted((library / "simulation").glob("*.?pp"))
+    source = library / "simulation" / "replay.cpp"
+    return _compiled(library, headers, [source], ["-O2", "-DFR_TIMED"], [library], [])
+
+
+def _compiled(
+    folder: Path,
+    inputs: Sequence[Path],
+    sources: Sequence[Path],
+    switches: Sequence[str],
+    includes: Sequence[Path],
+    kept: Sequence[Path],
+) -> Path:
+    """The executable of ``sources`` in the cache; files in ``kept`` are copied beside it."""
     compiler = find_compiler()
-    flags = _flags(folder, timed=timed, ap_int=ap_int, probes=probes, sanitise=sanitise)
-    target = cache_folder() / _key(folder, compiler, flags)
+    flags = [*_BASE_FLAGS, *switches]
+    target = cache_folder() / _key(folder, inputs, compiler, flags)
     executable = target / EXECUTABLE
     if executable.is_file():
         os.utime(target)
@@ -110,9 +145,9 @@ def compile_project(
     staging = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     staging.mkdir()
     try:
-        sources = [folder / name for name in project.sources]
-        _build(compiler, flags, sources, staging)
-        shutil.copyfile(folder / PROJECT_FILE, staging / PROJECT_FILE)
+        _build(compiler, [*flags, *(f"-I{path}" for path in includes)], sources, staging)
+        for path in kept:
+            shutil.copyfile(path, staging / path.name)
         _move(staging, target)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -120,33 +155,36 @@ def compile_project(
     return executable
 
 
-def _flags(
-    folder: Path, *, timed: bool, ap_int: bool, probes: bool, sanitise: bool
-) -> tuple[str, ...]:
-    flags = [*_BASE_FLAGS, *(_SANITISED if sanitise else _OPTIMISED)]
-    flags += [f"-I{folder.resolve()}", f"-I{folder.resolve() / 'include'}"]
+def _switches(*, timed: bool, ap_int: bool, probes: bool, sanitise: bool) -> list[str]:
+    switches = list(_SANITISED if sanitise else _TIMED if timed else _UNTIMED)
     if timed:
-        flags.append("-DFR_TIMED")
+        switches.append("-DFR_TIMED")
     if probes:
-        flags.append("-DFR_PROBES")
-    if sanitise:
-        flags += _SANITISED_DEFINES
+        switches.append("-DFR_PROBES")
     if ap_int:
-        flags += ["-DFR_USE_AP_INT", f"-isystem{find_ap_headers()}"]
-    return tuple(flags)
+        switches += ["-DFR_USE_AP_INT", f"-isystem{find_ap_headers()}"]
+    return switches
 
 
-def _key(folder: Path, compiler: str, flags: tuple[str, ...]) -> str:
+def _key(folder: Path, inputs: Sequence[Path], compiler: str, flags: Sequence[str]) -> str:
     """Hash of all sources, the switches and the compiler; not of where the project lies."""
-    digest = hashlib.sha256()
-    switches = [flag for flag in flags if not flag.startswith("-I")]
-    digest.update(repr([compiler, _version(compiler), switches]).encode())
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in _SOURCE_SUFFIXES and path.is_file():
-            content = path.read_bytes()
-            digest.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
-            digest.update(content)
+    digest = hashlib.sha256(repr([compiler, _version(compiler), *flags]).encode())
+    for path in inputs:
+        content = _without_depths(path)
+        digest.update(f"{path.relative_to(folder)} {len(content)}\n".encode())
+        digest.update(content)
     return digest.hexdigest()[:32]
+
+
+def _without_depths(path: Path) -> bytes:
+    """Content of a source without stream depths: a run takes those from project.json.
+
+    So a design whose streams were sized needs no second compilation.
+    """
+    content = path.read_bytes()
+    if path.name == PROJECT_FILE:
+        return _DEPTH_KEY.sub(b"", content)
+    return _DEPTH_IN_CPP.sub(b"", content) if path.suffix == ".cpp" else content
 
 
 @lru_cache(maxsize=8)
@@ -155,7 +193,7 @@ def _version(compiler: str) -> str:
     return done.stdout
 
 
-def _build(compiler: str, flags: tuple[str, ...], sources: list[Path], folder: Path) -> None:
+def _build(compiler: str, flags: Sequence[str], sources: Sequence[Path], folder: Path) -> None:
     """Compile every source, as many at a time as there are cores, and link."""
     objects = [folder / f"{source.stem}.o" for source in sources]
     commands = [

@@ -96,6 +96,8 @@ class Project:
     tensors: tuple[ProjectTensor, ...]
     tasks: tuple[ProjectTask, ...]
     probes: tuple[dict[str, Any], ...]
+    parameter_file: Path | None = None
+    """What the parameter port is sent; None where the design has none."""
 
     @cached_property
     def stream_of_fifo(self) -> dict[str, ProjectStream]:
@@ -127,14 +129,15 @@ def load_project(folder: str | Path) -> Project:
     """
     path = Path(folder) / PROJECT_FILE
     try:
-        return _parse(json.loads(path.read_text(encoding="utf-8")))
+        return _parse(json.loads(path.read_text(encoding="utf-8")), Path(folder))
     except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError) as fault:
         raise UserError(
             f"'{folder}' holds no readable {PROJECT_FILE} ({fault}); give the hls folder of a build"
         ) from fault
 
 
-def _parse(content: dict[str, Any]) -> Project:
+def _parse(content: dict[str, Any], folder: Path) -> Project:
+    parameters = content.get("parameters")
     return Project(
         top=content["top"],
         sources=tuple(content["sources"]),
@@ -147,6 +150,7 @@ def _parse(content: dict[str, Any]) -> Project:
             for item in content["tasks"]
         ),
         probes=tuple(content.get("probes", ())),
+        parameter_file=folder / parameters["file"] if parameters else None,
     )
 
 

@@ -105,7 +105,10 @@ def write_inputs(
     frames = counts.pop()
     inputs = ",".join(str(folder / f"in_{port.name}.bin") for port in project.inputs)
     outputs = ",".join(str(folder / f"out_{port.name}.bin") for port in project.outputs)
-    return frames, ["--input", inputs, "--output", outputs, "--frames", str(frames)]
+    arguments = ["--input", inputs, "--output", outputs, "--frames", str(frames)]
+    if project.parameter_file is not None:
+        arguments += ["--parameters", str(project.parameter_file)]
+    return frames, arguments
 
 
 def checked_codes(port: ProjectPort, codes: np.ndarray) -> np.ndarray:

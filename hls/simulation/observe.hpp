@@ -66,9 +66,11 @@ inline void observe(const Options& options, Measurements& measured) {
     if (scheduler.blocked.empty()) measured.take(scheduler);
     measured.conclude(scheduler);
     close_dumps(scheduler.channels);
-    if (!measured.finished()) return;
-    demand_empty(scheduler.channels);
-    if (!options.pattern.empty()) Measurements::write_pattern(options.pattern, scheduler);
+    if (measured.finished()) demand_empty(scheduler.channels);
+    // After a deadlock the network ran on without limits, so the pattern is complete as well.
+    if (!options.pattern.empty() && scheduler.finished()) {
+      Measurements::write_pattern(options.pattern, scheduler);
+    }
   };
 }
 

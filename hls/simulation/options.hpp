@@ -16,6 +16,7 @@ struct Options {
   unsigned long frames = 1;          ///< --frames N
   std::string dump_dir;              ///< --dump DIR
   std::vector<std::string> streams;  ///< --streams a,b: those to dump
+  std::string parameters;            ///< --parameters FILE: sent once to the parameter port
   std::string probe_dir;             ///< --probes DIR (builds with FR_PROBES)
   bool progress = false;             ///< --progress: "frame N" on stdout after each frame
 #ifdef FR_TIMED
@@ -80,6 +81,8 @@ inline Options parse_options(int argc, char** argv) {
       options.dump_dir = value;
     } else if (key == "--streams") {
       options.streams = split_commas(value);
+    } else if (key == "--parameters") {
+      options.parameters = value;
     } else if (key == "--probes") {
       options.probe_dir = value;
 #ifdef FR_TIMED

@@ -34,6 +34,7 @@ int run_main(int argc, char** argv, Testbench<Beat>& bench) {
   try {
     const Options options = parse_options(argc, argv);
     check_file_counts(options, bench.inputs.size(), bench.outputs.size());
+    bench.parameters.path = options.parameters;
     return run(options, bench);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

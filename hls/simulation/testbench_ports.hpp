@@ -8,6 +8,7 @@
 
 #include "simulation/code_file.hpp"
 #include "simulation/options.hpp"
+#include "simulation/parameter_port.hpp"
 #include "stream.hpp"
 
 namespace fr {
@@ -18,6 +19,7 @@ template <class Beat>
 struct Testbench {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  ParameterFile parameters;  ///< of designs with a parameter port, which `top` declares
   std::function<void(std::deque<stream<Beat>>& in, std::deque<stream<Beat>>& out)> top;
 };
 
