@@ -34,10 +34,17 @@ def completed(config: BuildConfig) -> BuildConfig:
             f"config keys 'board' and 'fpga_part' contradict: {board.name} has {board.part}, not "
             f"{config.fpga_part}; leave fpga_part out"
         )
-    path = find_model(config.model).resolve()
+    path = find_model(config.model)
+    # The settings are kept with the output and read again from there: files by their full path.
+    files = {
+        key: str(Path(getattr(config, key)).resolve())
+        for key in ("folding_config_file", "verify_images")
+        if getattr(config, key) is not None
+    }
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
     return config.replace(
-        model=str(path),
+        **files,
+        model=str(path.resolve()),
         fpga_part=board.part,
         output_dir=config.output_dir or f"output_{name}_{board.name.lower()}",
         synth_clk_period_ns=config.synth_clk_period_ns or 1000 / board.clock_mhz,

@@ -131,6 +131,20 @@ def test_verify_repeats_the_comparison_on_other_images(copy, tmp_path, capsys):
     assert read_report(copy)["verification"]["images"] == 7
 
 
+def test_a_build_reads_its_own_settings_again(model, cxx, tmp_path, monkeypatch):
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    np.save("set.npy", np.random.default_rng(5).integers(0, 256, (3, 8, 8, 3), dtype=np.uint8))
+    arguments = ["--board", "KV260", "--output-dir", "out", "--images", "set.npy"]
+    steps = json.dumps(CODE_STEPS)
+    assert run(["build", model, *arguments, "--num-images", "3", "--set", f"steps={steps}"]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert run(["verify", "work/out"]) == 0
+    assert read_report("work/out")["verification"]["images"] == 3
+    assert run(["build", "work/out/build_config.json", "--output-dir", "again"]) == 0
+    assert tree(tmp_path / "again" / "hls") == tree(tmp_path / "work" / "out" / "hls")
+
+
 def test_verify_catches_a_weight_changed_by_one(copy, capsys):
     weights = copy / "hls" / "weights" / "conv25_weights.inc"
     text = weights.read_text()
