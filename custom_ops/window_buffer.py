@@ -17,7 +17,8 @@ class WindowBuffer(WindowOp):
     """
 
     def attributes(self) -> AttributeTypes:
-        """``pad_value``: code of the padding; ``in_lanes``: 0 means ``ow_par``."""
+        """``pad_value``: code of the padding; ``in_lanes``: 0 means ``ow_par``;
+        ``link_style``: memory of the links too long for shift registers."""
         return {
             **GEOMETRY,
             "ich": ("i", True, 1),
@@ -25,7 +26,9 @@ class WindowBuffer(WindowOp):
             "ich_par": ("i", False, 1),
             "ow_par": ("i", False, 1),
             "in_lanes": ("i", False, 0),
+            "link_style": ("s", False, "bram", {"lut", "bram"}),
             "forward": ("i", False, 0, {0, 1}),
+            "internal_depths": ("s", False, ""),
         }
 
     def lanes_in(self) -> int:

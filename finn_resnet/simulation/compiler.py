@@ -26,7 +26,7 @@ CACHE_VARIABLE = "FINN_RESNET_CACHE_DIR"
 EXECUTABLE = "sim"
 
 _KEPT_EXECUTABLES = 64
-_SOURCE_SUFFIXES = {".cpp", ".hpp", ".inc", ".json"}
+_HEADER_SUFFIXES = {".hpp", ".inc", ".json"}
 _DEPTH_KEY = re.compile(rb'"depth": \d+')
 _DEPTH_IN_CPP = re.compile(rb'(?<=", )\d+(?=[)}])|(?<= depth=)\d+')
 _BASE_FLAGS = ("-std=c++17", "-Wno-unknown-pragmas")
@@ -109,9 +109,12 @@ def compile_project(
     project = load_project(folder)
     switches = _switches(timed=timed, ap_int=ap_int, probes=probes, sanitise=sanitise)
     includes = [folder.resolve(), folder.resolve() / "include"]
-    inputs = [path for path in sorted(folder.rglob("*")) if path.suffix in _SOURCE_SUFFIXES]
     sources = [folder / name for name in project.sources]
-    return _compiled(folder, inputs, sources, switches, includes, [folder / PROJECT_FILE])
+    headers = [path for path in sorted(folder.rglob("*")) if path.suffix in _HEADER_SUFFIXES]
+    kept = [folder / PROJECT_FILE]
+    if project.parameter_file is not None:
+        kept.append(project.parameter_file)
+    return _compiled(folder, [*sources, *headers], sources, switches, includes, kept)
 
 
 def compile_replay() -> Path:
