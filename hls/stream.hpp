@@ -98,8 +98,7 @@ const T& read_ref(stream<T>& s) {
     FR_LANES15(name, depth), { name "_15", depth }
 
 #  define FR_NAMED(name, depth) {name, depth}
-#  define FR_NAMED_LIST(...) \
-    { __VA_ARGS__ }
+#  define FR_NAMED_LIST(...) {__VA_ARGS__}
 #  define FR_NAMED_ARRAY1(name, depth) {FR_LANES1(name, depth)}
 #  define FR_NAMED_ARRAY2(name, depth) {FR_LANES2(name, depth)}
 #  define FR_NAMED_ARRAY3(name, depth) {FR_LANES3(name, depth)}

@@ -62,12 +62,19 @@ def block_design(project: Mapping[str, Any], board: Board) -> BlockDesign:
         board: the target.
 
     Raises:
-        UserError: the board file does not describe its processing system.
+        UserError: the board file does not describe its processing system, or the design needs
+            URAM and the board has none.
     """
     system = processing_system(board)
     read = [port["name"] for port in project["inputs"]]
-    if project.get("parameters"):
-        read.append(project["parameters"]["name"])
+    parameters = project.get("parameters")
+    if parameters and board.budget.uram == 0:
+        raise UserError(
+            f"board {board.name} has no URAM, but {', '.join(parameters['layers'])} keep their "
+            "weights there; give them mem_style bram or lut"
+        )
+    if parameters:
+        read.append(parameters["name"])
     written = [port["name"] for port in project["outputs"]]
     addresses = {
         name: system.control.base_address + index * _REGISTER_RANGE

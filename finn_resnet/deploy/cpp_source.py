@@ -13,7 +13,8 @@ from pathlib import Path
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
 _HEADER = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-_BODY = re.compile(r"\s*(?:const\s*)?(?:noexcept\s*)?\{")
+# A constructor's initialisers may stand between the parameters and the body.
+_BODY = re.compile(r"\s*(?:const\s*)?(?:noexcept\s*)?(?::[\w\s:<>,()\[\].&*]+)?\{")
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _NOT_CALLS = {"if", "for", "while", "switch", "return", "sizeof", "static_assert", "decltype"}
 

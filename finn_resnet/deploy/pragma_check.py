@@ -117,11 +117,11 @@ def _file_faults(text: str) -> Iterator[tuple[int, str]]:
         elif owner is None:
             faults = [f"'#pragma HLS {rest}' stands outside every function"]
         else:
-            faults = list(_faults(rest, owner, match.start() - owner.begin))
+            faults = list(_faults(rest, owner, match.start() - owner.begin, text))
         yield from ((line_of(text, match.start()), fault) for fault in faults)
 
 
-def _faults(rest: str, owner: Function, offset: int) -> Iterator[str]:
+def _faults(rest: str, owner: Function, offset: int, text: str) -> Iterator[str]:
     name, _, arguments = rest.strip().partition(" ")
     directive = _DIRECTIVES.get(name)
     if directive is None:
@@ -134,7 +134,7 @@ def _faults(rest: str, owner: Function, offset: int) -> Iterator[str]:
     given = dict(items)
     before = owner.body[:offset]
     if directive.place == "variable":
-        yield from _variable_faults(name, given.get("variable", ""), owner, before)
+        yield from _variable_faults(name, given.get("variable", ""), owner, before, text)
     elif directive.place == "top" and "port" in given:
         ports = {"return", *(parameter.name for parameter in owner.parameters)}
         if given["port"] not in ports:
@@ -157,12 +157,14 @@ def _option_faults(name: str, directive: _Directive, items: list[tuple[str, str]
         yield f"'{name}' lacks its option '{key}'"
 
 
-def _variable_faults(name: str, variable: str, owner: Function, before: str) -> Iterator[str]:
+def _variable_faults(
+    name: str, variable: str, owner: Function, before: str, text: str
+) -> Iterator[str]:
     base = variable.partition(".")[0]
+    # Members, named with a trailing underscore, may be declared below the method.
+    where = text if base.endswith("_") else before
     # A type, a name and what may follow a declared name.
-    declared = re.search(
-        rf"(?:[\w>&*]|\bauto)\s+{re.escape(base)}\s*(?:\[|=|;|\{{|FR_NAMED)", before
-    )
+    declared = re.search(rf"[\w>&*]\s+{re.escape(base)}\s*(?:\[|=|;|\{{|FR_NAMED)", where)
     if base and not declared and base not in {p.name for p in owner.parameters}:
         yield f"'{name}' names variable '{variable}', which is not declared before it"
     if base and name == "stream" and not re.search(rf"stream<[^;]*>\s+{re.escape(base)}\b", before):

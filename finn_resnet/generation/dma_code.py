@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from finn_resnet.generation.config_struct import config_struct
 from finn_resnet.generation.cpp import native_bytes
-from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
+from finn_resnet.generation.task_code import BEAT_BYTES, NodeCode, NodeContext, TaskCall
 
-BEAT_BYTES = 16
 _STAGES = 3
 
 

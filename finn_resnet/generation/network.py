@@ -19,9 +19,14 @@ from finn_resnet.generation.elementwise_code import (
     fork_code,
     requant_code,
 )
-from finn_resnet.generation.parameter_code import parameter_code
+from finn_resnet.generation.parameter_code import distributor_code, parameter_code
 from finn_resnet.generation.pool_code import pool_code
-from finn_resnet.generation.task_code import NodeCode, NodeContext, StreamDeclaration
+from finn_resnet.generation.task_code import (
+    NodeCode,
+    NodeContext,
+    StreamDeclaration,
+    WeightMemory,
+)
 from finn_resnet.generation.window_code import window_code
 
 _GENERATORS = {
@@ -35,6 +40,9 @@ _GENERATORS = {
     "StreamWidthAdapter": adapter_code,
 }
 _PROBES_PER_NODE = 3
+
+PARAMETER_PORT = "parameters"
+"""AXI stream argument that brings the loaded memories their words."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,18 @@ class Network:
     inputs: list[Port]
     outputs: list[Port]
     stream_of: dict[str, str]
+
+    @property
+    def loaded_memories(self) -> list[WeightMemory]:
+        """Memories filled at start-up, in the order of the parameter file."""
+        return [memory for code in self.nodes for memory in code.memories if memory.loaded]
+
+    @property
+    def port_names(self) -> list[str]:
+        """Arguments of the top function in order."""
+        parameters = [PARAMETER_PORT] if self.loaded_memories else []
+        inputs, outputs = ([port.name for port in side] for side in (self.inputs, self.outputs))
+        return [*inputs, *parameters, *outputs]
 
 
 def hardware_ops(model: ModelWrapper) -> list[Any]:
@@ -133,6 +153,9 @@ def build_network(model: ModelWrapper) -> Network:
     declared = [_declaration(edge, edges, wires) for edge in edges.values()]
     internal = [stream for code in nodes for stream in code.streams]
     kept = [stream for stream in declared if stream is not None]
+    loaded = [memory for code in nodes for memory in code.memories if memory.loaded]
+    if loaded:
+        nodes.insert(0, distributor_code(loaded, PARAMETER_PORT))
     return Network(list(edges.values()), [*kept, *internal], nodes, inputs, outputs, streams)
 
 

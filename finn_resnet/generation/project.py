@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import keyword
 import re
+import zlib
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,12 +19,17 @@ from qonnx.core.modelwrapper import ModelWrapper
 from finn_resnet.errors import UserError
 from finn_resnet.generation.cpp import native_bytes
 from finn_resnet.generation.edges import Edge
-from finn_resnet.generation.network import Network, Port, build_network
+from finn_resnet.generation.network import PARAMETER_PORT, Network, Port, build_network
+from finn_resnet.generation.parameter_code import parameter_bytes
 from finn_resnet.generation.task_code import StreamDeclaration, WeightMemory
 from finn_resnet.output_folder import staged_output
 
 _TEMPLATES = ("config.hpp", "top.hpp", "top.cpp", "testbench.cpp")
 _MACRO_LANES = 16
+
+PARAMETER_FILE = "parameters.bin"
+"""What the parameter port is sent, once."""
+
 _LINE = 100
 
 
@@ -87,7 +93,10 @@ def _write_sources(folder: Path, network: Network, top: str) -> None:
     (folder / "weights").mkdir()
     for code in network.nodes:
         for memory in code.memories:
-            (folder / "weights" / f"{memory.name}.inc").write_text(weight_text(memory))
+            if not memory.loaded:
+                (folder / "weights" / f"{memory.name}.inc").write_text(weight_text(memory))
+    if network.loaded_memories:
+        (folder / PARAMETER_FILE).write_bytes(parameter_bytes(network.loaded_memories))
 
 
 def weight_text(memory: WeightMemory) -> str:
@@ -111,6 +120,9 @@ def declaration(stream: StreamDeclaration) -> str:
     array = f"[{stream.lanes}]" if stream.lanes else ""
     head = f"  fr::stream<{stream.token_type}> {stream.name}{array}"
     pragma = f"#pragma HLS stream variable={stream.name} depth={stream.depth}"
+    if stream.storage:
+        bind = f"#pragma HLS bind_storage variable={stream.name} type=fifo impl={stream.storage}"
+        pragma += f"\n{bind}"
     return f"{head} {_initialiser(stream)};\n{pragma}"
 
 
@@ -130,6 +142,7 @@ def project_description(network: Network, top: str) -> dict[str, Any]:
         "sources": [f"{top}.cpp", "testbench.cpp"],
         "inputs": [_port(port) for port in network.inputs],
         "outputs": [_port(port) for port in network.outputs],
+        "parameters": _parameters(network.loaded_memories),
         "streams": [_stream(stream) for stream in network.streams],
         "tensors": [_tensor(edge) for edge in network.edges if edge.kind in ("activation", "skip")],
         "tasks": [
@@ -143,6 +156,20 @@ def project_description(network: Network, top: str) -> dict[str, Any]:
             for task in code.tasks
         ],
         "probes": [asdict(probe) for code in network.nodes for probe in code.probes],
+    }
+
+
+def _parameters(memories: list[WeightMemory]) -> dict[str, Any] | None:
+    """The parameter port and its file; None where all memories have their contents."""
+    if not memories:
+        return None
+    content = parameter_bytes(memories)
+    return {
+        "name": PARAMETER_PORT,
+        "file": PARAMETER_FILE,
+        "bytes": len(content),
+        "crc32": zlib.crc32(content),
+        "layers": [memory.name for memory in memories],
     }
 
 

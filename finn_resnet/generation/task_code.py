@@ -9,13 +9,17 @@ import numpy as np
 
 from finn_resnet.generation.edges import Edge
 
+BEAT_BYTES = 16
+"""Bytes of a beat of every AXI4-Stream port."""
+
 
 @dataclass(frozen=True)
 class StreamDeclaration:
     """One stream declaration of the top function.
 
     ``lanes`` 0 is a plain stream, else lane ``l`` of the array is named ``<name>_<l>``; ``output``
-    is None for streams inside a node.
+    is None for streams inside a node. ``storage`` is the memory of a long one as Vitis HLS calls
+    it (bram, lutram), empty to leave it to the tool.
     """
 
     name: str
@@ -27,6 +31,7 @@ class StreamDeclaration:
     node: str
     output: int | None
     tensor: str | None = None
+    storage: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,26 @@ class TaskCall:
 
 @dataclass(frozen=True)
 class WeightMemory:
-    """Constant memory of a parameter task: ``words`` [words, entries] in ``<name>.inc``."""
+    """Memory of a parameter task: ``words`` [words, entries].
+
+    Constants in ``<name>.inc``, or ``loaded`` at start-up from the parameter file as codes of
+    ``code_bytes`` bytes.
+    """
 
     name: str
     words: np.ndarray
+    loaded: bool = False
+    code_bytes: int = 1
+
+    @property
+    def word_beats(self) -> int:
+        """Beats of 16 bytes a loaded word fills."""
+        return -(-self.words.shape[1] * self.code_bytes // BEAT_BYTES)
+
+    @property
+    def load_stream(self) -> str:
+        """Stream that brings a loaded memory its words."""
+        return f"{self.name}_load"
 
 
 @dataclass(frozen=True)

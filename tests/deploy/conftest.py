@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,21 @@ def optimised(model: ModelWrapper) -> ModelWrapper:
 def hardware_model() -> ModelWrapper:
     """A small residual network as a hardware graph."""
     return optimised(residual_network()).transform(SetStreamDepths())
+
+
+def with_uram(model: ModelWrapper, which: Iterable[int] | None = None) -> ModelWrapper:
+    """A copy with the weights of some convolutions (all if None) in URAM."""
+    model = ModelWrapper(model.model.SerializeToString())
+    nodes = model.get_nodes_by_op_type("ParameterStream")
+    for index in range(len(nodes)) if which is None else which:
+        model.get_customop_wrapper(nodes[index]).set_nodeattr("mem_style", "uram")
+    return model
+
+
+@pytest.fixture(scope="session")
+def uram_model(hardware_model: ModelWrapper) -> ModelWrapper:
+    """The small network with all weights in URAM."""
+    return with_uram(hardware_model)
 
 
 @pytest.fixture
