@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from finn.custom_op.fpgadataflow import templates
 from finn.custom_op.fpgadataflow.hlsbackend import HLSBackend
 from finn.util.basic import MAX_ALLOWED_AP_INT_W
 
@@ -19,9 +18,7 @@ from finn_resnet.errors import UserError
 from finn_resnet.finn.layer import HardwareLayer
 from finn_resnet.finn.node_code import INCLUDES, NodeIp, NodePort, node_ip
 from finn_resnet.finn.node_simulation import compile_node, include_folders, run_node
-from finn_resnet.generation.project import weight_text
 
-_FINN_LIBRARY = '#include "bnn-library.h"\n'
 _FINN_STANDARD = "-std=c++14"
 
 
@@ -64,12 +61,8 @@ class HlsLayer(HardwareLayer, HLSBackend):
             context[name] = to_container(codes)
 
     def generate_params(self, model: Any, path: str | Path, fpgapart: str | None = None) -> None:
-        """Write the weights of a parameter task and prepare the other pieces of the source."""
+        """Generate the source; the pieces below are what FINN's own template takes of it."""
         self._ip = node_ip(self.plain, model)
-        folder = Path(path) / "weights"
-        folder.mkdir(exist_ok=True)
-        for memory in self._ip.memories:
-            (folder / f"{memory.name}.inc").write_text(weight_text(memory))
 
     def global_includes(self) -> None:
         """Our library's headers."""
@@ -117,10 +110,13 @@ class HlsLayer(HardwareLayer, HLSBackend):
         return widths[tensor]
 
     def code_generation_ipgen(self, model: Any, fpgapart: str, clk: float) -> None:
-        """FINN's Tcl with our include folders and C++17, and the source it compiles."""
+        """FINN's Tcl with our include folders and C++17, and our source in place of its own.
+
+        FINN's source would include the library of its own layers.
+        """
         super().code_generation_ipgen(model, fpgapart, clk)
         folder = Path(self.get_nodeattr("code_gen_dir_ipgen"))
-        self._write_source(folder)
+        self._prepared().write(folder)
         script = folder / f"hls_syn_{self.onnx_node.name}.tcl"
         text = script.read_text()
         flags = " ".join(f"-I{path}" for path in [folder, *include_folders()])
@@ -130,23 +126,10 @@ class HlsLayer(HardwareLayer, HLSBackend):
 
     def code_generation_cppsim(self, model: Any) -> None:
         """The source of the IP, to be compiled by `compile_singlenode_code`."""
+        self.get_ap_int_max_w()
         folder = Path(self.get_nodeattr("code_gen_dir_cppsim"))
         self.generate_params(model, folder)
-        self._write_source(folder)
-
-    def _write_source(self, folder: Path) -> None:
-        """``top_<node>.cpp`` from FINN's template, without the library of FINN's own layers."""
-        self.code_gen_dict = {"$AP_INT_MAX_W$": [str(self.get_ap_int_max_w())]}
-        self.global_includes()
-        self.defines("ipgen")
-        self.blackboxfunction()
-        self.pragmas()
-        self.docompute()
-        text = templates.ipgen_template.replace(_FINN_LIBRARY, "")
-        for key, lines in self.code_gen_dict.items():
-            text = text.replace(key, "\n".join(lines))
-        self.code_gen_dict.clear()
-        (folder / f"top_{self.onnx_node.name}.cpp").write_text(text)
+        self._prepared().write(folder)
 
     def compile_singlenode_code(self) -> None:
         """Compile the source with a test bench; sets ``executable_path``."""

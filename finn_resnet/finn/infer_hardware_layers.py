@@ -15,6 +15,9 @@ from finn_resnet.finn.layers import LAYER_DOMAIN, LAYER_OPS
 from finn_resnet.finn.plain_node import streams_first
 from finn_resnet.parallelism import LayerEstimate, estimate
 
+_BOUNDARY_DEPTH = 32
+"""FINN wants a FIFO at both ends of an accelerator; one of this depth is a shift register."""
+
 
 class InferHardwareLayers(Transformation):
     """Turn every hardware node into a FINN layer that carries the cost model's figures.
@@ -56,8 +59,8 @@ def _layer(model: ModelWrapper, node: NodeProto, cost: LayerEstimate) -> NodePro
         layer=node.name,
         input_dtypes=_datatypes(model, inputs),
         output_dtypes=_datatypes(model, node.output),
-        inFIFODepths=[2] * len(inputs),
-        outFIFODepths=op.depths(),
+        inFIFODepths=[_BOUNDARY_DEPTH if node.op_type == "InputDMA" else 2] * len(inputs),
+        outFIFODepths=[_BOUNDARY_DEPTH] if node.op_type == "OutputDMA" else op.depths(),
         **_figures(cost),
     )
     layer.attribute.extend(node.attribute)

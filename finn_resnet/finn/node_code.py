@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.custom_ops.base import HardwareOp, to_codes
+from finn_resnet.errors import UserError
 from finn_resnet.finn.folded_streams import (
     BeatStream,
     FoldedStream,
@@ -30,7 +32,7 @@ from finn_resnet.generation.edges import Edge, code_range, input_layout, output_
 from finn_resnet.generation.elementwise_code import adapter_code, add_code, fork_code, requant_code
 from finn_resnet.generation.parameter_code import parameter_code
 from finn_resnet.generation.pool_code import pool_code
-from finn_resnet.generation.project import declaration
+from finn_resnet.generation.project import declaration, weight_text
 from finn_resnet.generation.task_code import (
     NodeCode,
     NodeContext,
@@ -105,6 +107,28 @@ class NodeIp:
             "#pragma HLS dataflow",
         ]
 
+    @property
+    def source(self) -> str:
+        """The whole C++ source; weights are in ``weights/`` beside it."""
+        lines = [
+            # The vendor's headers limit integers to 1024 bits unless told otherwise.
+            f"#define AP_INT_MAX_W {max(port.bits for port in self.ports)}",
+            *[f'#include "{header}"' for header in INCLUDES],
+            *self.definitions,
+            f"{self.signature} {{",
+            *self.pragmas,
+            *self.body,
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def write(self, folder: Path) -> None:
+        """Write ``top_<name>.cpp`` and its weights."""
+        (folder / "weights").mkdir(exist_ok=True)
+        for memory in self.memories:
+            (folder / "weights" / f"{memory.name}.inc").write_text(weight_text(memory))
+        (folder / f"top_{self.name}.cpp").write_text(self.source)
+
 
 @dataclass
 class _Boundary:
@@ -123,8 +147,16 @@ def node_ip(op: HardwareOp, model: ModelWrapper) -> NodeIp:
 
     The function is named after the node; its streams are ``in0_V``, ... in the order of the FINN
     node's inputs, and ``out0_V``, ...
+
+    Raises:
+        UserError: weights in URAM, which a FINN design has no way to fill.
     """
     node = op.onnx_node
+    if node.op_type == "ParameterStream" and op.get_nodeattr("mem_style") == "uram":
+        raise UserError(
+            f"node {node.name}: mem_style uram has no initial contents, and FINN has no stream to "
+            "fill it; choose lut or bram"
+        )
     boundary = _Boundary()
     for position, index in enumerate(streams_first(op)):
         stream = input_stream(op, index)
