@@ -49,53 +49,65 @@ struct conv_shape {
   static constexpr int taps = kernel * C::ich_par;
 };
 
-/// The operands of lane `l`, order input channel, tap: `x[l][c * fh*fw + i*fw + j]`.
-template <class C, class X>
-inline void conv_operands(const typename C::window_t& window, int icg,
-                          X (&x)[C::ow_par][conv_shape<C>::taps]) {
+/// Operands of the kernel's taps, order input channel, kernel row, kernel column (fastest).
+template <class C>
+using conv_operands = mac_operands<C, C::ow_par, conv_shape<C>::taps>;
+/// Operands of the merged 1x1 convolution, order input channel.
+template <class C>
+using downsample_operands = mac_operands<typename C::ds, C::ow_par, C::ich_par>;
+
+/// Requantises a window and hands every column its taps. Done once per window, for all output
+/// channel groups.
+template <class C>
+inline void load_operands(const typename C::window_t& window, int icg, conv_operands<C>* x) {
 #pragma HLS inline
   using shape = conv_shape<C>;
-  for (int l = 0; l < C::ow_par; ++l) {
+  typename C::mac_in_t codes[C::fh * shape::window_columns][C::ich_par];
+#pragma HLS array_partition variable = codes complete dim = 0
+  for (int p = 0; p < C::fh * shape::window_columns; ++p) {
 #pragma HLS unroll
     for (int c = 0; c < C::ich_par; ++c) {
 #pragma HLS unroll
-      for (int i = 0; i < C::fh; ++i) {
+      const auto code = C::in_requant::apply(window.v[p * C::ich_par + c], icg, c);
+      codes[p][c] = static_cast<typename C::mac_in_t>(code);
+    }
+  }
+  for (int c = 0; c < C::ich_par; ++c) {
 #pragma HLS unroll
-        for (int j = 0; j < C::fw; ++j) {
+    for (int i = 0; i < C::fh; ++i) {
 #pragma HLS unroll
-          const int column = l * C::stride_w + j;
-          const auto& code = window.v[(i * shape::window_columns + column) * C::ich_par + c];
-          x[l][c * shape::kernel + i * C::fw + j] =
-              static_cast<X>(C::in_requant::apply(code, icg, c));
-        }
+      for (int j = 0; j < C::fw; ++j) {
+#pragma HLS unroll
+        const int first = i * shape::window_columns + j;
+        x->set(c * shape::kernel + i * C::fw + j,
+               [&codes, first, c](int l) { return codes[first + l * C::stride_w][c]; });
       }
     }
   }
 }
 
-/// The operands of the merged 1x1 convolution.
-template <class C, class X>
-inline void downsample_operands(const typename C::window_t& window, int icg,
-                                X (&x)[C::ow_par][C::ich_par]) {
+/// As `load_operands`, for the merged downsample's tap.
+template <class C>
+inline void load_downsample_operands(const typename C::window_t& window, int icg,
+                                     downsample_operands<C>* x) {
 #pragma HLS inline
-  using shape = conv_shape<C>;
-  for (int l = 0; l < C::ow_par; ++l) {
+  constexpr int first = C::ds::row * conv_shape<C>::window_columns + C::ds::column;
+  for (int c = 0; c < C::ich_par; ++c) {
 #pragma HLS unroll
-    for (int c = 0; c < C::ich_par; ++c) {
-#pragma HLS unroll
-      const int column = l * C::stride_w + C::ds::column;
-      const auto& code = window.v[(C::ds::row * shape::window_columns + column) * C::ich_par + c];
-      x[l][c] = static_cast<X>(C::ds::in_requant::apply(code, icg, c));
-    }
+    x->set(c, [&window, icg, c](int l) {
+      const auto& code = window.v[(first + l * C::stride_w) * C::ich_par + c];
+      return static_cast<typename C::ds::mac_in_t>(C::ds::in_requant::apply(code, icg, c));
+    });
   }
 }
 
 /// Adds this iteration's products to `acc`, which starts from `initial` in the first input group.
 /// `M` is the convolution or its downsample: `acc_bits`, `sum_bits`, `product_shift` and what
 /// mac.hpp asks for.
-template <class M, int Lanes, int Outputs, int N, class X, class W, class Acc>
-inline void conv_accumulate(const X (&x)[Lanes][N], const W (&w)[Outputs][N], bool first,
-                            const Acc (&initial)[Lanes][Outputs], Acc (&acc)[Lanes][Outputs]) {
+template <class M, int Lanes, int Outputs, int N, class W, class Acc>
+inline void conv_accumulate(const mac_operands<M, Lanes, N>& x, const W (&w)[Outputs][N],
+                            bool first, const Acc (&initial)[Lanes][Outputs],
+                            Acc (&acc)[Lanes][Outputs]) {
 #pragma HLS inline
   int_t<M::sum_bits> sum[Lanes][Outputs];
 #pragma HLS array_partition variable = sum complete dim = 0
@@ -194,30 +206,54 @@ inline void downsample_write(const Acc (&acc)[C::ow_par][C::och_par], int og, in
   }
 }
 
-/// The merged downsample's part of one iteration.
-template <class C, class Acc, class DsWeights, class DsOut>
-inline void downsample_iteration(const typename C::window_t& window, int og, int icg, int ocg,
-                                 Acc (&acc)[C::ow_par][C::och_par], DsWeights& weights,
-                                 DsOut& out) {
-#pragma HLS inline
-  using D = typename C::ds;
-  static constexpr auto bias = D::bias;
-#pragma HLS array_partition variable = bias.v complete dim = 2
-  typename D::mac_in_t x[C::ow_par][C::ich_par];
-#pragma HLS array_partition variable = x complete dim = 0
-  downsample_operands<C>(window, icg, x);
-  Acc initial[C::ow_par][C::och_par];
-#pragma HLS array_partition variable = initial complete dim = 0
-  for (int l = 0; l < C::ow_par; ++l) {
-#pragma HLS unroll
-    for (int o = 0; o < C::och_par; ++o) {
-#pragma HLS unroll
-      initial[l][o] = bias.at(ocg, o);
-    }
+/// The merged downsample convolution: its operands, accumulators and part of an iteration.
+template <class C>
+class downsample_part {
+ public:
+  downsample_part() {
+#pragma HLS array_partition variable = x_.pair complete dim = 0
+#pragma HLS array_partition variable = x_.single complete dim = 0
+#pragma HLS array_partition variable = acc_ complete dim = 2
+#pragma HLS array_partition variable = acc_ complete dim = 3
   }
-  conv_accumulate<D>(x, read_ref(weights).v, icg == 0, initial, acc);
-  if (icg == conv_shape<C>::in_groups - 1) downsample_write<C, D>(acc, og, ocg, out);
-}
+
+  void load(const typename C::window_t& window, int icg) {
+#pragma HLS inline
+    load_downsample_operands<C>(window, icg, &x_);
+  }
+
+  template <class Weights, class Out>
+  void iterate(int og, int icg, int ocg, Weights& weights, Out& out) {
+#pragma HLS inline
+    static constexpr auto bias = D::bias;
+#pragma HLS array_partition variable = bias.v complete dim = 2
+    acc_t initial[C::ow_par][C::och_par];
+#pragma HLS array_partition variable = initial complete dim = 0
+    for (int l = 0; l < C::ow_par; ++l) {
+#pragma HLS unroll
+      for (int o = 0; o < C::och_par; ++o) {
+#pragma HLS unroll
+        initial[l][o] = bias.at(ocg, o);
+      }
+    }
+    conv_accumulate<D>(x_, read_ref(weights).v, icg == 0, initial, acc_[ocg]);
+    if (icg == conv_shape<C>::in_groups - 1) downsample_write<C, D>(acc_[ocg], og, ocg, out);
+  }
+
+ private:
+  using D = typename C::ds;
+  using acc_t = int_t<D::acc_bits>;
+
+  downsample_operands<C> x_;
+  acc_t acc_[conv_shape<C>::out_groups][C::ow_par][C::och_par];
+};
+
+/// Stands for `downsample_part` where nothing is merged.
+struct no_downsample_part {
+  template <class Window>
+  void load(const Window&, int) {}
+  void iterate(int, int, int, no_port&, no_port&) {}
+};
 
 /// All forms of the task; absent ports are `no_port`.
 template <class C, class Skip, class DsWeights, class DsOut>
@@ -227,32 +263,30 @@ inline void conv_task(stream<typename C::window_t>& window_in,
 #pragma HLS inline
   using shape = conv_shape<C>;
   using acc_t = int_t<C::acc_bits>;
-  using ds_acc_t = int_t<C::ds::acc_bits>;
-  typename C::window_t window;
+  conv_operands<C> x;
   acc_t acc[shape::out_groups][C::ow_par][C::och_par];
-  [[maybe_unused]] ds_acc_t ds_acc[shape::out_groups][C::ow_par][C::och_par];
+  std::conditional_t<C::ds::merged, downsample_part<C>, no_downsample_part> downsample;
+#pragma HLS array_partition variable = x.pair complete dim = 0
+#pragma HLS array_partition variable = x.single complete dim = 0
 #pragma HLS array_partition variable = acc complete dim = 2
 #pragma HLS array_partition variable = acc complete dim = 3
-#pragma HLS array_partition variable = ds_acc complete dim = 2
-#pragma HLS array_partition variable = ds_acc complete dim = 3
   for (int oh = 0; oh < C::oh; ++oh) {
     for (int og = 0; og < shape::column_groups; ++og) {
       for (int icg = 0; icg < shape::in_groups; ++icg) {
         for (int ocg = 0; ocg < shape::out_groups; ++ocg) {
 #pragma HLS pipeline II = 1 style = stp
           iteration();
-          if (ocg == 0) window = window_in.read();
-          typename C::mac_in_t x[C::ow_par][shape::taps];
-#pragma HLS array_partition variable = x complete dim = 0
-          conv_operands<C>(window, icg, x);
+          if (ocg == 0) {
+            const auto& window = read_ref(window_in);
+            load_operands<C>(window, icg, &x);
+            downsample.load(window, icg);
+          }
           acc_t initial[C::ow_par][C::och_par];
 #pragma HLS array_partition variable = initial complete dim = 0
           conv_initial<C>(skip, og, icg, ocg, initial);
           conv_accumulate<C>(x, read_ref(weights_in).v, icg == 0, initial, acc[ocg]);
           if (icg == shape::in_groups - 1) conv_write<C>(acc[ocg], skip, og, ocg, out);
-          if constexpr (C::ds::merged) {
-            downsample_iteration<C>(window, og, icg, ocg, ds_acc[ocg], ds_weights, ds_out);
-          }
+          downsample.iterate(og, icg, ocg, ds_weights, ds_out);
         }
       }
     }
