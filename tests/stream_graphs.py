@@ -64,6 +64,16 @@ class StreamGraph:
         self._shapes[edge.name] = (1, *edge.shape)
         return edge
 
+    @staticmethod
+    def _picture(x: Edge) -> dict[str, int]:
+        h, w, ch = x.shape
+        return {"h": h, "w": w, "ch": ch, "ch_par": x.ch_par, "lanes": x.lanes}
+
+    @staticmethod
+    def _bytes(codes: Range) -> dict[str, int]:
+        size = next(size for size in (1, 2, 4) if codes.bits <= 8 * size)
+        return {"code_bytes": size, "signed": int(codes.signed)}
+
     def constant(self, name: str, values: np.ndarray) -> str:
         """Integer initialiser."""
         self._initialisers[name] = values
@@ -82,24 +92,23 @@ class StreamGraph:
             name,
             [f"{name}_host"],
             [out.name],
-            **dict(h=h, w=w, ch=ch, ch_par=out.ch_par, lanes=lanes, signed=int(codes.signed)),
-            code_bytes=-(-codes.bits // 8),
+            **self._picture(out),
+            **self._bytes(out.codes),
         )
         return self._tensor(out)
 
     def output(self, x: Edge) -> Edge:
         """An output DMA."""
         name = f"out{len(self._outputs)}"
-        h, w, ch = x.shape
-        size = next(size for size in (1, 2, 4) if x.codes.bits <= 8 * size)
+        ch = x.shape[2]
         self._outputs.append(f"{name}_host")
         self._node(
             "OutputDMA",
             name,
             [x.name],
             [f"{name}_host"],
-            **dict(h=h, w=w, ch=ch, ch_par=x.ch_par, lanes=x.lanes, signed=int(x.codes.signed)),
-            code_bytes=size,
+            **self._picture(x),
+            **self._bytes(x.codes),
         )
         return self._tensor(Edge(f"{name}_host", x.shape, x.codes, 1, ch))
 
@@ -114,8 +123,8 @@ class StreamGraph:
             name,
             [x.name],
             [f"{name}_codes"],
-            **dict(h=h, w=w, ch=ch, in_ch_par=x.ch_par, in_lanes=x.lanes),
-            **dict(out_ch_par=ch_par, out_lanes=lanes),
+            **{"h": h, "w": w, "ch": ch, "in_ch_par": x.ch_par, "in_lanes": x.lanes},
+            **{"out_ch_par": ch_par, "out_lanes": lanes},
         )
         return self._tensor(Edge(f"{name}_codes", x.shape, x.codes, lanes, ch_par))
 
@@ -134,7 +143,7 @@ class StreamGraph:
             [x.name],
             outputs,
             **self.geometry(x, oh, ow, kernel, stride, pads),
-            **dict(ich=ich, ich_par=ich_par, ow_par=ow_par),
+            **{"ich": ich, "ich_par": ich_par, "ow_par": ow_par},
             **options,
         )
         padded = x.codes.including(options.get("pad_value", 0)) if any(pads) else x.codes
@@ -147,16 +156,16 @@ class StreamGraph:
     @staticmethod
     def geometry(x: Edge, oh, ow, kernel, stride, pads) -> dict:
         """Window attributes shared by three ops."""
-        return dict(
-            ih=x.shape[0],
-            iw=x.shape[1],
-            oh=oh,
-            ow=ow,
-            fh=kernel[0],
-            fw=kernel[1],
-            stride=list(stride),
-            pads=list(pads),
-        )
+        return {
+            "ih": x.shape[0],
+            "iw": x.shape[1],
+            "oh": oh,
+            "ow": ow,
+            "fh": kernel[0],
+            "fw": kernel[1],
+            "stride": list(stride),
+            "pads": list(pads),
+        }
 
     def weights(self, name: str, array: np.ndarray, repeats, och_par, ich_par, mem_style="bram"):
         """A parameter task; the name of its stream."""
@@ -170,8 +179,8 @@ class StreamGraph:
             name,
             [f"{name}_array"],
             [f"{name}_stream"],
-            **dict(och=och, ich=ich, fh=fh, fw=fw, och_par=och_par, ich_par=ich_par),
-            **dict(repeats=repeats, bits=max(codes.bits, 2), mem_style=mem_style),
+            **{"och": och, "ich": ich, "fh": fh, "fw": fw, "och_par": och_par, "ich_par": ich_par},
+            **{"repeats": repeats, "bits": max(codes.bits, 2), "mem_style": mem_style},
         )
         return f"{name}_stream"
 
@@ -232,8 +241,8 @@ class StreamGraph:
         total = acc
         attributes = dict(
             self.geometry(x, oh, ow, (fh, fw), stride, pads),
-            **dict(ich=ich, och=och, och_par=och_par, ich_par=ich_par, ow_par=ow_par),
-            **dict(in_lo=multiplied.lo, in_hi=multiplied.hi, weight_bits=8),
+            **{"ich": ich, "och": och, "och_par": och_par, "ich_par": ich_par, "ow_par": ow_par},
+            **{"in_lo": multiplied.lo, "in_hi": multiplied.hi, "weight_bits": 8},
             in_requant=in_requant.to_json() if in_requant else "",
             mac_style=mac_style,
         )
@@ -242,9 +251,13 @@ class StreamGraph:
             made = [self._downsample(name, x, window, ds_weights, ds_tap, factors, inputs)]
             names.append(made[0].name)
             ds_total = accumulator_range(ds_weights, self._initialisers[f"{name}_ds_bias"], x.codes)
-            attributes |= dict(merge_downsample=1, ds_tap=list(ds_tap), ds_in_lo=window.codes.lo)
-            attributes |= dict(ds_in_hi=window.codes.hi)
-            attributes |= dict(ds_requant=fitting_shift(ds_total, made[0].codes).to_json())
+            attributes |= {
+                "merge_downsample": 1,
+                "ds_tap": list(ds_tap),
+                "ds_in_lo": window.codes.lo,
+            }
+            attributes |= {"ds_in_hi": window.codes.hi}
+            attributes |= {"ds_requant": fitting_shift(ds_total, made[0].codes).to_json()}
         if skip is not None:
             skip = self.adapt(skip, ow_par, och_par)
             inputs.append(skip.name)
@@ -253,7 +266,7 @@ class StreamGraph:
                 attributes["pre_requant"] = pre_requant.to_json()
                 total = pre_requant.output_range(acc)
             total = total.shifted(shifts[0]).plus(skip.codes.shifted(shifts[1]))
-            attributes |= dict(skip=skip_form, acc_shift=shifts[0], skip_shift=shifts[1])
+            attributes |= {"skip": skip_form, "acc_shift": shifts[0], "skip_shift": shifts[1]}
         requant = requant or fitting_shift(total, out)
         self._node("StreamConv", name, inputs, names, requant=requant.to_json(), **attributes)
         first = Edge(names[0], (oh, ow, och), requant.output_range(total), ow_par, och_par)
@@ -299,7 +312,7 @@ class StreamGraph:
             [source.name],
             [f"{name}_out"],
             **self.geometry(x, oh, ow, kernel, stride, pads),
-            **dict(kind=kind, ch=ch, ch_par=ch_par, ow_par=ow_par, windowed=windowed),
+            **{"kind": kind, "ch": ch, "ch_par": ch_par, "ow_par": ow_par, "windowed": windowed},
             requant=requant.to_json(),
         )
         lanes = ow_par if windowed else 1
@@ -308,37 +321,34 @@ class StreamGraph:
 
     def fork(self, name, x: Edge, copies: int = 2) -> list[Edge]:
         """Copies of a stream."""
-        h, w, ch = x.shape
         names = [f"{name}_{i}" for i in range(copies)]
-        attributes = dict(h=h, w=w, ch=ch, ch_par=x.ch_par, lanes=x.lanes, copies=copies)
-        self._node("StreamFork", name, [x.name], names, **attributes)
+        self._node("StreamFork", name, [x.name], names, copies=copies, **self._picture(x))
         return [self._tensor(Edge(n, x.shape, x.codes, x.lanes, x.ch_par)) for n in names]
 
     def add(self, name, a: Edge, b: Edge, shifts, requant: Requantiser) -> Edge:
         """Residual addition."""
         b = self.adapt(b, a.lanes, a.ch_par)
-        h, w, ch = a.shape
         total = a.codes.shifted(shifts[0]).plus(b.codes.shifted(shifts[1]))
         self._node(
             "StreamAdd",
             name,
             [a.name, b.name],
             [f"{name}_out"],
-            **dict(h=h, w=w, ch=ch, ch_par=a.ch_par, lanes=a.lanes),
-            **dict(shift_a=shifts[0], shift_b=shifts[1], requant=requant.to_json()),
+            **self._picture(a),
+            **{"shift_a": shifts[0], "shift_b": shifts[1], "requant": requant.to_json()},
         )
         codes = requant.output_range(total)
         return self._tensor(Edge(f"{name}_out", a.shape, codes, a.lanes, a.ch_par))
 
     def requant(self, name, x: Edge, requant: Requantiser) -> Edge:
         """Requantisation of a stream."""
-        h, w, ch = x.shape
         self._node(
             "StreamRequant",
             name,
             [x.name],
             [f"{name}_out"],
-            **dict(h=h, w=w, ch=ch, ch_par=x.ch_par, lanes=x.lanes, requant=requant.to_json()),
+            **self._picture(x),
+            requant=requant.to_json(),
         )
         codes = requant.output_range(x.codes)
         return self._tensor(Edge(f"{name}_out", x.shape, codes, x.lanes, x.ch_par))
