@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
 
     from finn_resnet.boards import Board
+    from finn_resnet.simulation.measurements import SimulationResult
+    from finn_resnet.simulation.size_streams import SizingReport
     from finn_resnet.verify_output import OutputCheck
 
 
@@ -100,6 +102,12 @@ def _buffer_bits(output_dir: Path) -> dict[str, int | None]:
     }
 
 
+def record_sizing(sizing: SizingReport, cfg: BuildConfig) -> None:
+    """Entry `size_streams` of section `optimisations`: rates and storage before and after."""
+    facts = {"applied": True, "changed_codes": None, "summary": str(sizing), **sizing.to_dict()}
+    record_optimisation(cfg, "size_streams", facts)
+
+
 def record_verification(checks: dict[str, OutputCheck], cfg: BuildConfig) -> None:
     """Section `verification`, and the codes that optimisations were found to change.
 
@@ -133,3 +141,15 @@ def _record_changed_codes(changed: int, cfg: BuildConfig) -> None:
     for name, facts in section.items():
         facts["changed_codes"] = changed if name == "absorb_add" else 0
     update_report(cfg.output_dir, "optimisations", section or None)
+
+
+def simulation_section(result: SimulationResult, cfg: BuildConfig) -> dict[str, Any]:
+    """Section `simulation`: measured on the C++, cycle by cycle; `fps` at the build's clock."""
+    measured = result.to_dict()
+    cycles = measured["cycles_per_frame"]
+    return {**measured, "fps": cfg.clock_mhz * 1e6 / cycles if cycles else None}
+
+
+def record_simulation(section: dict[str, Any], cfg: BuildConfig) -> None:
+    """Write the section of `simulation_section`."""
+    update_report(cfg.output_dir, "simulation", section)

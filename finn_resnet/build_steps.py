@@ -7,10 +7,13 @@ can be left out, reordered where that makes sense, or replaced by a user's own.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finn_resnet import build_report
+from finn_resnet import build_report, progress
 from finn_resnet.config import BuildConfig
+from finn_resnet.output_folder import HLS_FOLDER
 from finn_resnet.verify_output import verify_output
 
 if TYPE_CHECKING:
@@ -27,8 +30,11 @@ DEFAULT_STEPS = (
     "step_set_parallelism",
     "step_insert_width_adapters",
     "step_set_stream_depths",
+    "step_size_streams",
     "step_generate",
+    "step_write_scripts",
     "step_estimate",
+    "step_simulate",
     "step_verify",
     "step_write_html_report",
 )
@@ -111,6 +117,18 @@ def step_set_stream_depths(model: ModelWrapper, cfg: BuildConfig) -> ModelWrappe
     return model.transform(SetStreamDepths())
 
 
+def step_size_streams(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Size the streams by cycle-level simulation of the generated C++."""
+    from finn_resnet.simulation.size_streams import SizeStreams
+
+    if not cfg.auto_fifo_depths:
+        return model
+    sizing = SizeStreams(cfg.simulation_frames, progress.current().update)
+    model = model.transform(sizing)
+    build_report.record_sizing(sizing.report, cfg)
+    return model
+
+
 def step_generate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Write the HLS C++ project to `hls/` in the output folder."""
     from finn_resnet.generation.project import generate_project
@@ -119,11 +137,42 @@ def step_generate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     return model
 
 
+def step_write_scripts(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Write the vendor scripts beside the C++: HLS, IP, block design, bitstream."""
+    from finn_resnet.boards import load_board
+    from finn_resnet.deploy import write_scripts
+    from finn_resnet.generation.project import GeneratedProject
+
+    folder = Path(cfg.output_dir) / HLS_FOLDER
+    description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
+    project = GeneratedProject(folder, description["top"], description)
+    write_scripts(model, project, load_board(cfg.board), cfg.output_dir, cfg.clock_mhz)
+    return model
+
+
 def step_estimate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Estimate cycles and resources of every task with the cost model."""
     from finn_resnet.boards import load_board
 
     build_report.record_estimate(model, load_board(cfg.board), cfg)
+    return model
+
+
+def step_simulate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Measure rate, latency and stream occupancy on the generated C++, cycle by cycle.
+
+    Raises:
+        UserError: the design stands still; the message names the tasks and depths that free it.
+    """
+    from finn_resnet.simulation.simulate import simulate_project
+
+    result = simulate_project(
+        Path(cfg.output_dir) / HLS_FOLDER,
+        frames=cfg.simulation_frames,
+        progress=progress.current().update,
+    )
+    section = build_report.simulation_section(result.demand_progress(), cfg)
+    build_report.record_simulation(section, cfg)
     return model
 
 

@@ -10,6 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from finn_resnet.report.simulation_table import simulation_line
+
 RESOURCES = {"dsp": "DSP", "lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram": "URAM"}
 
 # Tasks that serve a layer; they have no factors of their own.
@@ -144,12 +146,7 @@ def _throughput_line(section: dict[str, Any] | None) -> str:
 def _simulation_line(section: dict[str, Any] | None) -> str:
     if section is None:
         return "not run: the rate and the stream depths are unproven"
-    if section["deadlock"]:
-        return f"DEADLOCK: {section['deadlock']}"
-    return (
-        f"{section['cycles_per_frame']:,} cycles per frame, {section['fps']:,.0f} frames/s, "
-        f"latency {section['latency_cycles']:,} cycles, no deadlock in {section['frames']} frames"
-    )
+    return simulation_line(section)
 
 
 def _verification_line(section: dict[str, Any] | None) -> str:

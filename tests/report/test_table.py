@@ -56,6 +56,8 @@ REPORT = {
         "cycles_per_frame": 8200,
         "fps": 30487.8,
         "latency_cycles": 21_111,
+        "is_steady": True,
+        "bottleneck": "conv1",
         "deadlock": None,
         "streams": [],
     },
@@ -111,7 +113,7 @@ def test_sections_not_run_say_so():
     ("section", "key", "value", "figure"),
     [
         ("verification", "first_mismatch", {"tensor": "conv7"}, "conv7"),
-        ("simulation", "deadlock", "conv1 waits for full stream s", "DEADLOCK: conv1 waits"),
+        ("simulation", "deadlock", "deadlock at cycle 5: conv1 waits", "deadlock at cycle 5"),
     ],
 )
 def test_failures_stand_out(section, key, value, figure):
