@@ -88,7 +88,7 @@ def write_scripts(
     context = _context(project, board, clock_mhz, vectors.frames, _relative(deploy, folder))
     written = []
     for name, template in _TEMPLATES.items():
-        (folder / name).write_text(_environment().get_template(template).render(context))
+        (folder / name).write_text(environment().get_template(template).render(context))
         written.append(folder / name)
     for name in _COPIED:
         shutil.copyfile(_template_folder() / name, folder / name)
@@ -152,7 +152,8 @@ def _template_folder() -> Path:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Templates of this room."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(str(_template_folder())),
         undefined=jinja2.StrictUndefined,

@@ -1,0 +1,121 @@
+"""The folder to copy to the board: driver, manifest, parameters, vectors, notebook."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from qonnx.core.modelwrapper import ModelWrapper
+
+from finn_resnet.boards import Board
+from finn_resnet.deploy import driver
+from finn_resnet.deploy.block_design import COUNTER, LENGTH_BITS, dma_cell
+from finn_resnet.deploy.notebook import notebook
+from finn_resnet.deploy.processing_system import STREAM_BITS
+from finn_resnet.deploy.scripts import DEPLOY_FOLDER, environment
+from finn_resnet.deploy.vectors import TestVectors, model_vectors, random_pictures
+from finn_resnet.generation.project import GeneratedProject
+
+NOTEBOOK = "accelerator.ipynb"
+
+
+def write_deploy_folder(
+    model: ModelWrapper,
+    project: GeneratedProject,
+    board: Board,
+    output_dir: str | Path,
+    clock_mhz: float,
+    vectors: TestVectors | None = None,
+    *,
+    input_mean: Sequence[float] = (0.0,),
+    input_std: Sequence[float] = (1.0,),
+) -> Path:
+    """Write ``<output_dir>/deploy``; a bitstream that lies there already stays.
+
+    Args:
+        model: the hardware graph the project was generated from.
+        project: the generated project.
+        board: the target.
+        output_dir: the build's folder.
+        clock_mhz: fabric clock in MHz, for the README.
+        vectors: frames the driver's self-test compares; by default those of `write_scripts`.
+        input_mean: per channel or one for all, see `input_std`.
+        input_std: the model's input for a pixel is ``(pixel / 255 - input_mean) / input_std``.
+
+    Returns:
+        The folder.
+    """
+    folder = Path(output_dir) / DEPLOY_FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    if vectors is None:
+        vectors = model_vectors(model, project.description, random_pictures(model))
+    content = manifest(model, project, board)
+    content |= {"input_mean": list(input_mean), "input_std": list(input_std)}
+    (folder / driver.MANIFEST).write_text(json.dumps(content, indent=1) + "\n")
+    shutil.copyfile(driver.__file__, folder / "driver.py")
+    np.savez_compressed(folder / driver.VECTORS, **vectors.inputs, **vectors.outputs)
+    parameters = project.description.get("parameters")
+    if parameters:
+        shutil.copyfile(project.directory / parameters["file"], folder / parameters["file"])
+    text = json.dumps(notebook(content), indent=1) + "\n"
+    (folder / NOTEBOOK).write_text(text)
+    readme = environment().get_template("deploy_readme.md.j2")
+    context = {"manifest": content, "clock_mhz": f"{clock_mhz:.6g}", "frames": vectors.frames}
+    (folder / "README.md").write_text(readme.render(context))
+    return folder
+
+
+def manifest(model: ModelWrapper, project: GeneratedProject, board: Board) -> dict[str, Any]:
+    """What the driver knows of the design: ports, DMAs, quantiser, scales, parameter file."""
+    description = project.description
+    parameters = description.get("parameters")
+    if parameters:
+        kept = {key: parameters[key] for key in ("file", "bytes", "crc32")}
+        parameters = {"dma": dma_cell(parameters["name"]), **kept}
+    return {
+        "top": project.top,
+        "board": board.name,
+        "bit_file": f"{project.top}.bit",
+        "beat_bytes": STREAM_BITS // 8,
+        "largest_transfer": (1 << LENGTH_BITS) - 1,
+        "counter": COUNTER,
+        "inputs": [_stream(port) for port in description["inputs"]],
+        "outputs": [
+            {**_stream(port), **_values(model, port["tensor"])} for port in description["outputs"]
+        ],
+        "parameters": parameters,
+        "quantiser": _quantiser(model),
+    }
+
+
+def _stream(port: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": port["name"],
+        "dma": dma_cell(port["name"]),
+        "shape": port["shape"][1:],
+        "code_bytes": port["code_bytes"],
+        "signed": port["signed"],
+    }
+
+
+def _values(model: ModelWrapper, tensor: str) -> dict[str, Any]:
+    """Scales and shape of an output, from the host node that ends in it."""
+    op = model.get_customop_wrapper(model.find_consumer(tensor))
+    scales, shape = op.attrs("scales", "shape")
+    return {"scales": [float(scale) for scale in scales], "value_shape": list(shape[1:])}
+
+
+def _quantiser(model: ModelWrapper) -> dict[str, Any]:
+    (host,) = model.get_nodes_by_op_type("QuantizeInput")
+    op = model.get_customop_wrapper(host)
+    codes = op.code_range()
+    return {
+        "scale": float(op.get_nodeattr("scale")),
+        "lo": codes.lo,
+        "hi": codes.hi,
+        "rounding_mode": op.get_nodeattr("rounding_mode").upper(),
+    }

@@ -1,0 +1,50 @@
+"""Build steps that write the vendor scripts and the deploy folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finn_resnet.boards import load_board
+from finn_resnet.config import BuildConfig
+
+if TYPE_CHECKING:
+    from qonnx.core.modelwrapper import ModelWrapper
+
+    from finn_resnet.generation.project import GeneratedProject
+
+
+def step_write_scripts(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Write the vendor scripts beside the C++: HLS, IP, block design, bitstream."""
+    from finn_resnet.deploy.scripts import write_scripts
+
+    project = _project(cfg)
+    write_scripts(model, project, load_board(cfg.board), cfg.output_dir, cfg.clock_mhz)
+    return model
+
+
+def step_write_driver(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Write the folder to copy to the board: PYNQ driver, parameters, vectors, notebook."""
+    from finn_resnet.deploy.deploy_folder import write_deploy_folder
+
+    write_deploy_folder(
+        model,
+        _project(cfg),
+        load_board(cfg.board),
+        cfg.output_dir,
+        cfg.clock_mhz,
+        input_mean=cfg.input_mean,
+        input_std=cfg.input_std,
+    )
+    return model
+
+
+def _project(cfg: BuildConfig) -> GeneratedProject:
+    """The project that the generation step left in the output folder."""
+    from finn_resnet.generation.project import GeneratedProject
+    from finn_resnet.output_folder import HLS_FOLDER
+
+    folder = Path(cfg.output_dir) / HLS_FOLDER
+    description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
+    return GeneratedProject(folder, description["top"], description)
