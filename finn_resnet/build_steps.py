@@ -7,7 +7,6 @@ can be left out, reordered where that makes sense, or replaced by a user's own.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,7 @@ DEFAULT_STEPS = (
     "step_size_streams",
     "step_generate",
     "step_write_scripts",
+    "step_write_driver",
     "step_estimate",
     "step_simulate",
     "step_verify",
@@ -139,15 +139,16 @@ def step_generate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
 
 def step_write_scripts(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Write the vendor scripts beside the C++: HLS, IP, block design, bitstream."""
-    from finn_resnet.boards import load_board
-    from finn_resnet.deploy import write_scripts
-    from finn_resnet.generation.project import GeneratedProject
+    from finn_resnet.deploy import steps
 
-    folder = Path(cfg.output_dir) / HLS_FOLDER
-    description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
-    project = GeneratedProject(folder, description["top"], description)
-    write_scripts(model, project, load_board(cfg.board), cfg.output_dir, cfg.clock_mhz)
-    return model
+    return steps.step_write_scripts(model, cfg)
+
+
+def step_write_driver(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
+    """Write `deploy/`, the folder to copy to the board: PYNQ driver, vectors, notebook."""
+    from finn_resnet.deploy import steps
+
+    return steps.step_write_driver(model, cfg)
 
 
 def step_estimate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:

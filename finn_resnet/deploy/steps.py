@@ -12,7 +12,12 @@ from finn_resnet.config import BuildConfig
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
 
+    from finn_resnet.deploy.vectors import TestVectors
     from finn_resnet.generation.project import GeneratedProject
+
+# Co-simulation of RTL takes minutes per frame; three frames are the least that overlap.
+_SCRIPT_FRAMES = 3
+_DRIVER_FRAMES = 20
 
 
 def step_write_scripts(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
@@ -20,7 +25,14 @@ def step_write_scripts(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     from finn_resnet.deploy.scripts import write_scripts
 
     project = _project(cfg)
-    write_scripts(model, project, load_board(cfg.board), cfg.output_dir, cfg.clock_mhz)
+    write_scripts(
+        model,
+        project,
+        load_board(cfg.board),
+        cfg.output_dir,
+        cfg.clock_mhz,
+        _vectors(model, project, cfg, _SCRIPT_FRAMES),
+    )
     return model
 
 
@@ -28,12 +40,14 @@ def step_write_driver(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Write the folder to copy to the board: PYNQ driver, parameters, vectors, notebook."""
     from finn_resnet.deploy.deploy_folder import write_deploy_folder
 
+    project = _project(cfg)
     write_deploy_folder(
         model,
-        _project(cfg),
+        project,
         load_board(cfg.board),
         cfg.output_dir,
         cfg.clock_mhz,
+        _vectors(model, project, cfg, _DRIVER_FRAMES),
         input_mean=cfg.input_mean,
         input_std=cfg.input_std,
     )
@@ -48,3 +62,15 @@ def _project(cfg: BuildConfig) -> GeneratedProject:
     folder = Path(cfg.output_dir) / HLS_FOLDER
     description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
     return GeneratedProject(folder, description["top"], description)
+
+
+def _vectors(
+    model: ModelWrapper, project: GeneratedProject, cfg: BuildConfig, most: int
+) -> TestVectors:
+    """The first of the verification images, executed by qonnx."""
+    from finn_resnet.deploy.vectors import model_vectors
+    from finn_resnet.verify_output import float_input, verification_images
+
+    images = verification_images(model, cfg).images[:most]
+    pictures = float_input(images, cfg.input_mean, cfg.input_std)
+    return model_vectors(model, project.description, pictures)
