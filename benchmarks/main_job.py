@@ -39,7 +39,7 @@ def pin_to_one_core() -> None:
 
 def timed_build(model: Path, board: str, mode: str, folder: Path) -> dict[str, float]:
     """Wall time [s] and peak memory [MB] of one build without verification."""
-    command = [sys.executable, "-m", "finn_resnet.cli", "--quiet", "build", str(model)]
+    command = [sys.executable, "-m", "finn_resnet.cli", "build", "--quiet", str(model.resolve())]
     command += ["--board", board, "--mode", mode, "--output-dir", str(folder)]
     start = time.perf_counter()
     subprocess.run([*command, "--skip-verification"], check=True)
