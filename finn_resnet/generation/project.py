@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import keyword
 import re
 import zlib
 from dataclasses import asdict, dataclass
@@ -17,7 +16,8 @@ import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.errors import UserError
-from finn_resnet.generation.cpp import native_bytes
+from finn_resnet.generation.cpp import RESERVED, native_bytes
+from finn_resnet.generation.cpp_layout import LINE, wrap_code
 from finn_resnet.generation.edges import Edge
 from finn_resnet.generation.network import PARAMETER_PORT, Network, Port, build_network
 from finn_resnet.generation.parameter_code import parameter_bytes
@@ -29,8 +29,6 @@ _MACRO_LANES = 16
 
 PARAMETER_FILE = "parameters.bin"
 """What the parameter port is sent, once."""
-
-_LINE = 100
 
 
 @dataclass(frozen=True)
@@ -77,19 +75,19 @@ def check_top_name(name: str) -> None:
     Raises:
         UserError: it is not.
     """
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or keyword.iskeyword(name) or name == "fr":
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in RESERVED:
         raise UserError(
             f"top_name {name!r} is no C++ identifier: use letters, digits and underscores, "
-            "starting with a letter"
+            "starting with a letter, and no word of the language"
         )
 
 
 def _write_sources(folder: Path, network: Network, top: str) -> None:
-    context = {"network": network, "top": top, "declare": declaration, "guard": top.upper()}
+    context = {"network": network, "top": top, "declare": declaration}
     names = {"top.hpp": f"{top}.hpp", "top.cpp": f"{top}.cpp"}
     for template in _TEMPLATES:
         text = _environment().get_template(f"{template}.j2").render(context)
-        (folder / names.get(template, template)).write_text(text)
+        (folder / names.get(template, template)).write_text(wrap_code(text))
     (folder / "weights").mkdir()
     for code in network.nodes:
         for memory in code.memories:
@@ -108,7 +106,7 @@ def _wrapped_braces(word: np.ndarray) -> str:
     lines, line = [], "    {"
     for index, value in enumerate(word):
         item = f"{int(value)}" + ("," if index + 1 < len(word) else "")
-        if len(line) + len(item) + 3 > _LINE:
+        if len(line) + len(item) + 3 > LINE:
             lines.append(line.rstrip())
             line = "     "
         line += item + " "
@@ -155,7 +153,11 @@ def project_description(network: Network, top: str) -> dict[str, Any]:
             for code in network.nodes
             for task in code.tasks
         ],
-        "probes": [asdict(probe) for code in network.nodes for probe in code.probes],
+        "probes": [
+            {**asdict(probe), "shape": list(probe.shape)}
+            for code in network.nodes
+            for probe in code.probes
+        ],
     }
 
 

@@ -11,6 +11,8 @@ from finn_resnet.generation.window_chain import Chain, WindowShape, tap_depth, w
 
 _SLICE_STAGES = 2
 _PAD_STAGES = 2
+# Vitis HLS keeps FIFOs up to this size in shift registers; longer links follow link_style.
+_SHIFT_REGISTER_BITS = 1024
 
 
 def window_code(node: NodeContext) -> NodeCode:
@@ -61,6 +63,8 @@ def _internal_streams(
 ) -> list[StreamDeclaration]:
     source = node.inputs[0]
 
+    memory = {"lut": "lutram", "bram": "bram"}[node.op.get_nodeattr("link_style")]
+
     def internal(name: str, lanes: int, depth: int) -> StreamDeclaration:
         return StreamDeclaration(
             name=name,
@@ -71,6 +75,7 @@ def _internal_streams(
             kind="internal",
             node=node.name,
             output=None,
+            storage=memory if depth * source.width_bits > _SHIFT_REGISTER_BITS else "",
         )
 
     taps = shape.fh * len(shape.used_columns)

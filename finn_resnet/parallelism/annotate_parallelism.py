@@ -25,6 +25,7 @@ class AnnotateParallelism(Transformation):
         target_fps: if given, the least resources that reach it; else the fastest design.
         caps: share of each resource the accelerator may use, over the defaults (DSP 1, LUT 0.7,
             FF, BRAM36 and URAM 0.9).
+        allow_uram: let weights go to URAM, which must be filled at start-up.
 
     Width adapters of an earlier run are removed; run InsertWidthAdapters afterwards.
     ``solution`` holds the outcome after ``apply``.
@@ -40,6 +41,8 @@ class AnnotateParallelism(Transformation):
         clock_mhz: float | None = None,
         target_fps: float | None = None,
         caps: Mapping[str, float] | None = None,
+        *,
+        allow_uram: bool = False,
     ) -> None:
         super().__init__()
         self._board = board
@@ -47,6 +50,7 @@ class AnnotateParallelism(Transformation):
         self._clock_mhz = board.clock_mhz if clock_mhz is None else clock_mhz
         self._target_fps = target_fps
         self._caps = dict(caps or {})
+        self._allow_uram = allow_uram
         self.solution: ParallelismSolution | None = None
         if not (math.isfinite(self._clock_mhz) and self._clock_mhz > 0):
             raise UserError(f"clock_mhz = {clock_mhz!r} must be a positive number of MHz")
@@ -54,7 +58,9 @@ class AnnotateParallelism(Transformation):
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
         model, _ = RemoveWidthAdapters().apply(model)
-        search = ParallelismSearch(model, self._board, self._mode, self._caps)
+        search = ParallelismSearch(
+            model, self._board, self._mode, self._caps, allow_uram=self._allow_uram
+        )
         if self._target_fps is None:
             self.solution = search.fastest()
         else:

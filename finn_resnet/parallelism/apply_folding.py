@@ -23,10 +23,19 @@ Folding = Mapping[str, Mapping[str, Any]]
 
 MAC_STYLES = ("dsp", "lut")
 MEM_STYLES = ("lut", "bram", "uram")
+LINK_STYLES = ("lut", "bram")
 _DEFAULTS = "Defaults"
 _SETTINGS = {
-    "StreamConv": ("och_par", "ich_par", "ow_par", "in_lanes", "mac_style", "mem_style"),
-    "StreamPool": ("ch_par", "ow_par", "in_lanes"),
+    "StreamConv": (
+        "och_par",
+        "ich_par",
+        "ow_par",
+        "in_lanes",
+        "mac_style",
+        "mem_style",
+        "link_style",
+    ),
+    "StreamPool": ("ch_par", "ow_par", "in_lanes", "link_style"),
     "InputDMA": ("ch_par", "lanes"),
 }
 _DOWNSAMPLE_SETTING = "ds_mem_style"
@@ -37,11 +46,11 @@ class ApplyFolding(Transformation):
 
     ``folding`` is a dict or the path of a JSON file:
     ``{"Defaults": {"mem_style": "bram"}, "layer1_0_conv1": {"och_par": 4, "ow_par": 2}}``.
-    Nodes are convolutions (``och_par ich_par ow_par in_lanes mac_style mem_style``, with a merged
-    downsample ``ds_mem_style``), windowed pools (``ch_par ow_par in_lanes``) and the InputDMA
-    (``ch_par lanes``); all other nodes follow them. ``Defaults`` go to every node that has the
-    setting, factors limited to the node's extent. ``in_lanes`` follows ``ow_par`` unless given.
-    What is not named keeps its value.
+    Nodes are convolutions (``och_par ich_par ow_par in_lanes mac_style mem_style link_style``, with
+    a merged downsample ``ds_mem_style``), windowed pools (``ch_par ow_par in_lanes link_style``)
+    and the InputDMA (``ch_par lanes``); all other nodes follow them. ``Defaults`` go to every node
+    that has the setting, factors limited to the node's extent. ``in_lanes`` follows ``ow_par``
+    unless given. What is not named keeps its value.
 
     Raises:
         UserError: unknown node or setting (with the nearest name), or illegal value (with the
@@ -82,6 +91,7 @@ def export_folding(model: ModelWrapper) -> dict[str, dict[str, Any]]:
             "lanes": factors.ow_par,
             "in_lanes": factors.in_lanes,
             "mac_style": factors.mac_style,
+            "link_style": factors.link_style,
         }
         named.update(zip(("mem_style", _DOWNSAMPLE_SETTING), factors.mem_styles, strict=False))
         folding[name] = {key: named[key] for key in _settings(engine)}
@@ -132,9 +142,12 @@ def _limits(engine: Engine) -> dict[str, int]:
 
 
 def _styles(key: str) -> tuple[str, ...] | None:
-    return {"mac_style": MAC_STYLES, "mem_style": MEM_STYLES, _DOWNSAMPLE_SETTING: MEM_STYLES}.get(
-        key
-    )
+    return {
+        "mac_style": MAC_STYLES,
+        "mem_style": MEM_STYLES,
+        _DOWNSAMPLE_SETTING: MEM_STYLES,
+        "link_style": LINK_STYLES,
+    }.get(key)
 
 
 def _checked(engine: Engine, key: str, value: Any) -> Any:
@@ -182,15 +195,23 @@ def _with_settings(engine: Engine, asked: Mapping[str, Any]) -> EngineFactors:
     unchanged = present.in_lanes if ow_par == present.ow_par else follow
     in_lanes = asked.get("in_lanes", unchanged)
     _check_lanes(engine, ow_par, in_lanes)
+    link_style = asked.get("link_style", present.link_style)
     if engine.node.op_type == "StreamPool":
         ch_par = asked.get("ch_par", present.och_par)
-        return EngineFactors(ch_par, ch_par, ow_par, in_lanes)
+        return EngineFactors(ch_par, ch_par, ow_par, in_lanes, link_style=link_style)
     mem_styles = tuple(
         asked.get(key, style)
         for key, style in zip(("mem_style", _DOWNSAMPLE_SETTING), present.mem_styles, strict=False)
     )
     plain = {key: asked[key] for key in ("och_par", "ich_par", "mac_style") if key in asked}
-    return replace(present, ow_par=ow_par, in_lanes=in_lanes, mem_styles=mem_styles, **plain)
+    return replace(
+        present,
+        ow_par=ow_par,
+        in_lanes=in_lanes,
+        mem_styles=mem_styles,
+        link_style=link_style,
+        **plain,
+    )
 
 
 def _input_width(engine: Engine) -> int:

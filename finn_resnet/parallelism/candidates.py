@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from math import ceil
 
+from finn_resnet.errors import UserError, did_you_mean
 from finn_resnet.parallelism.conv_cost import ConvFactors, conv_dsp
 from finn_resnet.parallelism.engine_model import (
     ConvEngine,
@@ -17,11 +18,38 @@ from finn_resnet.parallelism.engine_model import (
     PoolEngine,
 )
 
+MODES = ("paper", "full")
+
 # Wider column unrolling needs more window taps than it saves weight bandwidth.
 _MAX_OW_PAR = 16
 _MAX_DMA_LANES = 8
 # Candidates whose multipliers exceed the fewest at the same limit by more are left out.
-_MULTIPLIER_SLACK = 1.3
+_MULTIPLIER_SLACK = 1.25
+# Words from which a merged downsample's weights are kept in block RAM.
+_DEEP_ROM = 256
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """What the search may choose: see `search_space`."""
+
+    mode: str
+    mem_styles: tuple[str, ...]
+
+
+def search_space(mode: str, uram: bool) -> SearchSpace:
+    """The space of a mode.
+
+    "paper": och_par divides och, ow_par is 2 (1 for one column), ich_par is 1, and weights come
+    from block RAM, whose ports bound the parallelism as DSPs do. "full": any factor, weights also
+    from LUTs. ``uram``: weights may come from URAM too.
+
+    Raises UserError for an unknown mode.
+    """
+    if mode not in MODES:
+        raise UserError(f"parallelism mode {mode!r}: {did_you_mean(mode, MODES)}")
+    memories = ("bram",) if mode == "paper" else ("lut", "bram")
+    return SearchSpace(mode, (*memories, "uram") if uram else memories)
 
 
 @cache
@@ -36,21 +64,13 @@ def divisors(extent: int) -> tuple[int, ...]:
     return tuple(p for p in range(1, extent + 1) if extent % p == 0)
 
 
-def candidates(
-    engine: EngineModel, limit: int, mode: str, mem_styles: tuple[str, ...]
-) -> list[EngineFactors]:
-    """Factors that keep ``engine`` within ``limit`` cycles, none larger than needed.
-
-    ``mode`` "paper": och_par divides och, ow_par is 2 (1 for one column), ich_par is 1.
-    ``mode`` "full": any factor. ``mem_styles`` are those the board allows.
-    """
+def candidates(engine: EngineModel, limit: int, space: SearchSpace) -> list[EngineFactors]:
+    """Factors that keep ``engine`` within ``limit`` cycles, none larger than needed."""
     if isinstance(engine, InputEngine):
-        found = list(_input_candidates(engine, limit))
-    elif isinstance(engine, PoolEngine):
-        found = list(_pool_candidates(engine, limit, mode))
-    else:
-        found = _conv_candidates(engine, limit, mode, mem_styles)
-    return found
+        return list(_input_candidates(engine, limit))
+    if isinstance(engine, PoolEngine):
+        return list(_pool_candidates(engine, limit, space.mode))
+    return _conv_candidates(engine, limit, space)
 
 
 def _input_candidates(engine: InputEngine, limit: int) -> Iterator[EngineFactors]:
@@ -69,6 +89,7 @@ def _pool_candidates(engine: PoolEngine, limit: int, mode: str) -> Iterator[Engi
             factors = EngineFactors(ch_par, ch_par, ow_par, in_lanes)
             if engine.cycles(factors) <= limit:
                 yield factors
+                yield replace(factors, link_style="lut")
 
 
 def _column_factors(ow: int, mode: str) -> tuple[int, ...]:
@@ -83,10 +104,9 @@ def _input_lanes(iw: int, ow_par: int, stride_w: int, mode: str) -> tuple[int, .
     return tuple(lanes for lanes in divisors(ow_par * stride_w) if lanes <= iw)
 
 
-def _conv_candidates(
-    engine: ConvEngine, limit: int, mode: str, mem_styles: tuple[str, ...]
-) -> list[EngineFactors]:
+def _conv_candidates(engine: ConvEngine, limit: int, space: SearchSpace) -> list[EngineFactors]:
     shape = engine.shape
+    mode = space.mode
     legal_och = divisors(shape.och) if mode == "paper" else useful_factors(shape.och)
     found: set[EngineFactors] = set()
     for ow_par in _column_factors(shape.ow, mode):
@@ -97,11 +117,28 @@ def _conv_candidates(
                 if engine.cycles(base) <= limit:
                     found.add(_least_och_par(engine, base, legal_och, limit))
     return [
-        replace(factors, mac_style=mac_style, mem_styles=styles)
+        replace(factors, mac_style=mac_style, mem_styles=styles, link_style=link_style)
         for factors in _without_waste(engine, found)
         for mac_style in ("dsp", "lut")
-        for styles in product(mem_styles, repeat=len(engine.parameters))
+        for link_style in ("lut", "bram")
+        for styles in _memories(engine, factors, space.mem_styles)
     ]
+
+
+def _memories(
+    engine: ConvEngine, factors: EngineFactors, mem_styles: tuple[str, ...]
+) -> Iterator[tuple[str, ...]]:
+    """Memory styles of the parameter tasks: any for the convolution, LUTs for a downsample.
+
+    The merged 1x1 weights are a ninth of a 3x3 kernel's and would leave block RAM mostly empty,
+    unless they are deep.
+    """
+    rest = tuple(
+        "bram" if engine.parameter_depth(index, factors) > _DEEP_ROM else "lut"
+        for index in range(1, len(engine.parameters))
+    )
+    for style in mem_styles:
+        yield (style, *rest)
 
 
 def _least_och_par(

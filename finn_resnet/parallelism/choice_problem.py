@@ -4,26 +4,39 @@ Binary variable x[e, k] says that engine e takes its candidate k. For every edge
 the joint choice of a source layout a and a sink layout b, with marginals equal to the sums of
 the x that have those layouts (a transport polytope, so y is integral when x is). Pairs whose
 width adapter would be too slow have no y, hence cannot be chosen.
+
+The objective is the relative resource use, plus the largest share of the fabric (LUT, FF, BRAM,
+URAM) weighed double: a design that fills one of them to the brim is hard to place.
+
+The linear relaxation is tight (a few per cent), so the MILP is solved over the candidates whose
+reduced cost in the relaxation is small; the relaxation over all candidates remains the bound.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
-from scipy.sparse import csr_array, vstack
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, linprog, milp
+from scipy.sparse import csr_array
 
 from finn_resnet.boards import RESOURCE_NAMES, Resources
-from finn_resnet.parallelism.candidates import candidates
+from finn_resnet.parallelism.candidates import SearchSpace, candidates
 from finn_resnet.parallelism.costed_network import CostedNetwork
 from finn_resnet.parallelism.engine_model import EngineFactors
+from finn_resnet.parallelism.network import Side
 from finn_resnet.transformation.stream_profile import StreamProfile
 
 # A resource the board has none of still needs a finite weight; its capacity row forbids it.
 _LEAST_CAPACITY = 1.0
-_FF_WEIGHT = 0.1
+_WEIGHTS = {"dsp": 1.0, "lut": 1.0, "ff": 0.1, "bram36": 1.0, "uram": 1.0}
+_FABRIC = np.array([name != "dsp" for name in RESOURCE_NAMES])
+_FULLEST_WEIGHT = 2.0
+# Fewest candidates an engine keeps in the MILP, whatever their reduced cost.
+_LEAST_KEPT = 6
+# HiGHS counts nodes, not seconds, so that results do not depend on the machine's load.
+_NODE_LIMIT = 50
 
 
 @dataclass(frozen=True)
@@ -34,67 +47,74 @@ class Candidate:
     cost: Resources
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A solution: the objective's value and the factors of each engine."""
+
+    objective: float
+    factors: list[EngineFactors]
+
+
 class ChoiceProblem:
-    """Candidates, constraint matrices and the solver call for one cycle limit."""
+    """Candidates, constraint matrices and the solver calls for one cycle limit."""
 
     def __init__(
-        self,
-        network: CostedNetwork,
-        limit: int,
-        mode: str,
-        mem_styles: tuple[str, ...],
-        capacity: Resources,
+        self, network: CostedNetwork, limit: int, space: SearchSpace, capacity: Resources
     ) -> None:
         self.limit = limit
         self._network = network
-        self._capacity = np.maximum(np.array(astuple(capacity)), 0.0)
+        self._capacity = np.array(capacity.as_tuple())
+        self._divisor = np.maximum(self._capacity, _LEAST_CAPACITY)
         self.choices = [
-            _useful(network, index, limit, mode, mem_styles)
-            for index in range(len(network.engines))
+            _useful(network, index, limit, space) for index in range(len(network.engines))
         ]
         self.blocked = [
             engine.name
             for engine, choice in zip(network.engines, self.choices, strict=True)
             if not choice
         ]
+        self._relaxation: OptimizeResult | None = None
         if not self.blocked:
             self._build()
 
     def _build(self) -> None:
         sizes = [len(choice) for choice in self.choices]
-        self._first = np.concatenate([[0], np.cumsum(sizes)])
+        self._first = [0, *np.cumsum(sizes).tolist()]
         self._rows: list[dict[int, float]] = []
         self._values: list[float] = []
-        costs = [astuple(c.cost) for choice in self.choices for c in choice]
+        costs = [c.cost.as_tuple() for choice in self.choices for c in choice]
         for index in range(len(self.choices)):
-            span = range(self._first[index], self._first[index + 1])
-            self._equal(dict.fromkeys(span, 1.0), 1.0)
+            self._rows.append(dict.fromkeys(self._span(index), 1.0))
+            self._values.append(1.0)
         for edge_index in range(len(self._network.edges)):
             self._add_edge(edge_index, costs)
-        self._usage = np.array(costs).T
-        width = self._usage.shape[1]
-        self._equality = _sparse(self._rows, width)
-        weights = np.ones(len(RESOURCE_NAMES))
-        weights[RESOURCE_NAMES.index("ff")] = _FF_WEIGHT
-        self._relative = weights / np.maximum(self._capacity, _LEAST_CAPACITY)
+        # The last column is the largest share of the fabric.
+        shares = np.array([*costs, (0.0,) * len(RESOURCE_NAMES)]).T / self._divisor[:, None]
+        fullest = np.zeros((_FABRIC.sum(), shares.shape[1]))
+        fullest[:, -1] = 1.0
+        self._shares = shares
+        self._upper_rows = csr_array(np.vstack([shares, shares[_FABRIC] - fullest]))
+        self._upper = np.append(self._capacity / self._divisor, np.zeros(_FABRIC.sum()))
+        self._objective = np.array([_WEIGHTS[name] for name in RESOURCE_NAMES]) @ shares
+        self._objective[-1] = _FULLEST_WEIGHT
+        self._equality = _sparse(self._rows, len(costs) + 1)
 
-    def _equal(self, row: dict[int, float], value: float) -> None:
-        self._rows.append(row)
-        self._values.append(value)
+    def _span(self, engine: int) -> range:
+        return range(self._first[engine], self._first[engine + 1])
 
-    def _columns_by_profile(self, engine: int, side: object) -> dict[StreamProfile, list[int]]:
+    def _columns_by_profile(self, side: Side) -> dict[StreamProfile, list[int]]:
         columns = defaultdict(list)
-        for offset, candidate in enumerate(self.choices[engine]):
-            profile = side.profile(candidate.factors.sides)
-            columns[profile].append(int(self._first[engine]) + offset)
+        choice = self.choices[side.engine]
+        for column, candidate in zip(self._span(side.engine), choice, strict=True):
+            columns[side.profile(candidate.factors.sides)].append(column)
         return columns
 
     def _add_edge(self, edge_index: int, costs: list[tuple[float, ...]]) -> None:
         edge = self._network.edges[edge_index]
         if edge.source == edge.sink:
             return
-        sources = self._columns_by_profile(edge.source.engine, edge.source)
-        sinks = self._columns_by_profile(edge.sink.engine, edge.sink)
+        sources = self._columns_by_profile(edge.source)
+        sinks = self._columns_by_profile(edge.sink)
         given: dict[StreamProfile, dict[int, float]] = {a: {} for a in sources}
         taken: dict[StreamProfile, dict[int, float]] = {b: {} for b in sinks}
         for source in sources:
@@ -104,56 +124,95 @@ class ChoiceProblem:
                     continue
                 given[source][len(costs)] = -1.0
                 taken[sink][len(costs)] = -1.0
-                costs.append(astuple(cost))
-        for profile, row in given.items():
-            self._equal({**row, **dict.fromkeys(sources[profile], 1.0)}, 0.0)
-        for profile, row in taken.items():
-            self._equal({**row, **dict.fromkeys(sinks[profile], 1.0)}, 0.0)
+                costs.append(cost.as_tuple())
+        for profiles, rows in ((sources, given), (sinks, taken)):
+            for profile, row in rows.items():
+                self._rows.append({**row, **dict.fromkeys(profiles[profile], 1.0)})
+                self._values.append(0.0)
 
-    def solve(self, *, relaxed: bool, gap: float, node_limit: int) -> OptimizeResult:
-        """Least relative resource use within the capacity; ``relaxed`` drops integrality."""
-        return milp(
-            self._relative @ self._usage,
-            integrality=self._integrality(0 if relaxed else 1),
+    def relaxation(self) -> OptimizeResult | None:
+        """Linear relaxation: least relative resource use, None if nothing fits the capacity."""
+        if self.blocked:
+            return None
+        if self._relaxation is None:
+            self._relaxation = linprog(
+                self._objective,
+                A_ub=self._upper_rows,
+                b_ub=self._upper,
+                A_eq=self._equality,
+                b_eq=self._values,
+                bounds=(0, 1),
+                method="highs",
+            )
+        return self._relaxation if self._relaxation.status == 0 else None
+
+    def solve(self, *, reach: float, gap: float) -> Choice | None:
+        """Least relative resource use within the capacity, None if none was found.
+
+        Args:
+            reach: candidates whose reduced cost exceeds this share of the relaxation's optimum
+                are left out.
+            gap: relative optimality gap at which the solver may stop.
+        """
+        relaxation = self.relaxation()
+        if relaxation is None:
+            return None
+        kept = self._kept(relaxation, reach)
+        result = milp(
+            self._objective[kept],
+            integrality=kept < self._first[-1],
             bounds=Bounds(0, 1),
             constraints=[
-                LinearConstraint(self._equality, self._values, self._values),
-                LinearConstraint(csr_array(self._usage), -np.inf, self._capacity),
+                LinearConstraint(self._equality[:, kept], self._values, self._values),
+                LinearConstraint(self._upper_rows[:, kept], -np.inf, self._upper),
             ],
-            options={"mip_rel_gap": gap, "node_limit": node_limit},
+            options={"mip_rel_gap": gap, "node_limit": _NODE_LIMIT},
         )
+        if result.x is None:
+            return None
+        return Choice(float(result.fun), self._chosen(kept, result.x))
 
-    def solve_overshoot(self, *, gap: float, node_limit: int) -> tuple[OptimizeResult, np.ndarray]:
-        """Least z with usage <= z * capacity, and the usage: tells which resource binds."""
-        width = self._usage.shape[1]
-        capacity = np.maximum(self._capacity, _LEAST_CAPACITY)
-        usage = np.hstack([self._usage / capacity[:, None], -np.ones((len(capacity), 1))])
-        equality = vstack([self._equality.T, csr_array((1, len(self._values)))]).T
-        bounds = Bounds(np.zeros(width + 1), np.append(np.ones(width), np.inf))
-        result = milp(
-            np.append(np.zeros(width), 1.0),
-            integrality=np.append(self._integrality(1), 0),
-            bounds=bounds,
-            constraints=[
-                LinearConstraint(csr_array(equality), self._values, self._values),
-                LinearConstraint(csr_array(usage), -np.inf, 0.0),
-            ],
-            options={"mip_rel_gap": gap, "node_limit": node_limit},
-        )
-        used = self._usage @ result.x[:-1] if result.x is not None else np.zeros(len(capacity))
-        return result, used
+    def _kept(self, relaxation: OptimizeResult, reach: float) -> np.ndarray:
+        """Columns of small reduced cost, and the best few candidates of every engine."""
+        reduced = relaxation.lower.marginals
+        keep = reduced <= reach * relaxation.fun
+        keep[-1] = True
+        for engine in range(len(self.choices)):
+            span = slice(self._first[engine], self._first[engine + 1])
+            best = np.argsort(reduced[span], kind="stable")[:_LEAST_KEPT]
+            keep[best + self._first[engine]] = True
+        return np.flatnonzero(keep)
 
-    def _integrality(self, binary: int) -> np.ndarray:
-        integrality = np.zeros(self._usage.shape[1])
-        integrality[: self._first[-1]] = binary
-        return integrality
-
-    def chosen(self, x: np.ndarray) -> list[EngineFactors]:
-        """The factors a solution picks, one per engine."""
+    def _chosen(self, columns: np.ndarray, x: np.ndarray) -> list[EngineFactors]:
+        """Each engine's candidate with the largest value in a solution over ``columns``."""
+        values = np.zeros(len(self._objective))
+        values[columns] = x
         return [
-            choice[int(np.argmax(x[self._first[e] : self._first[e + 1]]))].factors
+            choice[int(np.argmax(values[self._first[e] : self._first[e + 1]]))].factors
             for e, choice in enumerate(self.choices)
         ]
+
+    def tightest(self) -> tuple[np.ndarray, list[EngineFactors]] | None:
+        """Share of each resource, and factors, where the largest share is least.
+
+        The linear optimum, rounded to each engine's likeliest candidate: it tells which resource
+        binds when nothing fits. None if no adapters connect the layers at this rate.
+        """
+        width = len(self._objective)
+        shares = self._shares.copy()
+        shares[:, -1] = -1.0
+        result = linprog(
+            np.append(np.zeros(width - 1), 1.0),
+            A_ub=csr_array(shares),
+            b_ub=np.zeros(len(shares)),
+            A_eq=self._equality,
+            b_eq=self._values,
+            bounds=[(0, 1)] * (width - 1) + [(0, None)],
+            method="highs",
+        )
+        if result.status != 0:
+            return None
+        return self._shares @ result.x, self._chosen(np.arange(width), result.x)
 
 
 def _sparse(rows: list[dict[int, float]], width: int) -> csr_array:
@@ -163,22 +222,20 @@ def _sparse(rows: list[dict[int, float]], width: int) -> csr_array:
     return csr_array((data, columns, pointers), shape=(len(rows), width))
 
 
-def _useful(
-    network: CostedNetwork, index: int, limit: int, mode: str, mem_styles: tuple[str, ...]
-) -> list[Candidate]:
+def _useful(network: CostedNetwork, index: int, limit: int, space: SearchSpace) -> list[Candidate]:
     """Candidates of an engine that no other with the same layouts beats in every resource."""
     by_sides = defaultdict(list)
-    for factors in candidates(network.engines[index], limit, mode, mem_styles):
+    for factors in candidates(network.engines[index], limit, space):
         if network.follower_cycles(index, factors) > limit:
             continue
-        candidate = Candidate(factors, network.own_cost(index, factors))
-        by_sides[tuple(sorted(factors.sides.items()))].append(candidate)
+        sides = (factors.in_lanes, factors.ich_par, factors.ow_par, factors.och_par)
+        by_sides[sides].append(Candidate(factors, network.own_cost(index, factors)))
     return [candidate for group in by_sides.values() for candidate in _pareto(group)]
 
 
 def _pareto(group: list[Candidate]) -> list[Candidate]:
     kept: list[Candidate] = []
-    for candidate in sorted(group, key=lambda c: astuple(c.cost)):
+    for candidate in sorted(group, key=lambda c: c.cost.as_tuple()):
         if not any(other.cost.fits(candidate.cost) for other in kept):
             kept.append(candidate)
     return kept

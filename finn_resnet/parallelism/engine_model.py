@@ -45,7 +45,8 @@ class EngineFactors:
 
     ``och_par`` and ``ich_par`` are equal for pools; the DMA has ``och_par`` codes per token in
     ``ow_par`` lanes. ``in_lanes`` divides ``ow_par`` times the horizontal stride.
-    ``mem_styles`` has one entry per parameter task.
+    ``mem_styles`` has one entry per parameter task, ``link_style`` is the memory of the window
+    buffer's long links.
     """
 
     och_par: int = 1
@@ -54,6 +55,7 @@ class EngineFactors:
     in_lanes: int = 1
     mac_style: str = "dsp"
     mem_styles: tuple[str, ...] = ()
+    link_style: str = "bram"
 
     @property
     def sides(self) -> dict[str, StreamProfile]:
@@ -123,6 +125,11 @@ class ConvEngine:
             yield TaskCost(
                 self.parameters[index].node, cycles, self.parameter_cost(index, factors, style)
             )
+
+    def parameter_depth(self, index: int, factors: EngineFactors) -> int:
+        """Words of parameter task ``index``."""
+        shape = self.parameters[index]
+        return ceil(shape.och / factors.och_par) * ceil(shape.ich / factors.ich_par)
 
     def parameter_cost(self, index: int, factors: EngineFactors, mem_style: str) -> Resources:
         """Memory, task and stream of parameter task ``index`` in ``mem_style``."""
@@ -205,7 +212,11 @@ def _buffer_task(window: WindowShape, name: str, factors: EngineFactors) -> Task
     chosen = (factors.ich_par, factors.ow_par, factors.in_lanes)
     taps = window.fh * len(used_tap_columns(window, factors.ow_par))
     stream = fifo_cost(_DEFAULT_DEPTH, taps * factors.ich_par * window.code_bits)
-    return TaskCost(name, window_cycles(window, *chosen), window_cost(window, *chosen) + stream)
+    return TaskCost(
+        name,
+        window_cycles(window, *chosen),
+        window_cost(window, *chosen, factors.link_style) + stream,
+    )
 
 
 def _parameter_shape(node: Any) -> ParameterShape:

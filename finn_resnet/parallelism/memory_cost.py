@@ -48,8 +48,12 @@ def _bram18_count(depth: int, width: int) -> float:
 
 
 @cache
-def fifo_cost(depth: int, width: int) -> Resources:
-    """A FIFO of ``depth`` words of ``width`` bits: registers, SRL, LUTRAM or BRAM, as it fits."""
+def fifo_cost(depth: int, width: int, style: str = "bram") -> Resources:
+    """A FIFO of ``depth`` words of ``width`` bits.
+
+    Two words stay in registers, up to 1024 bits in shift registers (what Vitis HLS does by
+    itself); ``style`` is where larger ones go: ``bram`` or ``lut``.
+    """
     control = Resources(
         lut=coefficient("fifo_control_lut")
         + coefficient("fifo_control_lut_per_address_bit") * ceil(log2(max(depth, 2))),
@@ -59,9 +63,11 @@ def fifo_cost(depth: int, width: int) -> Resources:
         return control + Resources(
             lut=width * coefficient("register_fifo_lut_per_bit"), ff=width * depth
         )
-    if depth * width >= coefficient("fifo_bram_min_bits") and depth > coefficient("srl_depth"):
-        return control + Resources(bram36=bram36_count(depth, width))
-    return control + Resources(lut=min(_srl_lut(depth, width), lutram_lut(depth, width)), ff=width)
+    if depth * width > coefficient("srl_fifo_max_bits"):
+        if style == "bram":
+            return control + Resources(bram36=bram36_count(depth, width))
+        return control + Resources(lut=lutram_lut(depth, width), ff=width)
+    return control + Resources(lut=_srl_lut(depth, width), ff=width)
 
 
 def _srl_lut(depth: int, width: int) -> float:

@@ -1,42 +1,43 @@
 """The parallelism search: least cycles within the budget, then least resources at that rate.
 
 Stage 1 finds the smallest cycle limit at which the choice problem (``choice_problem``) has a
-solution, by bisection over the cycle counts engines can have: first on the linear relaxation,
-which gives a proven lower bound, then on the MILP itself. Stage 2 is the MILP's objective at that
-limit. HiGHS works with a node limit instead of a time limit, so that results do not depend on
-the machine.
+solution: by bisection on its linear relaxation, which gives a proven lower bound, then upwards
+from there on the MILP itself. Stage 2 is the MILP's objective at that limit. HiGHS works with a
+node limit instead of a time limit, so that results do not depend on the machine.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import astuple, dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import product
 from math import ceil, floor
 from typing import Any
 
-from scipy.optimize import OptimizeResult
-
 from finn_resnet.boards import RESOURCE_NAMES, Board, Resources
 from finn_resnet.errors import UserError, did_you_mean
-from finn_resnet.parallelism.candidates import useful_factors
+from finn_resnet.parallelism.candidates import search_space, useful_factors
 from finn_resnet.parallelism.choice_problem import ChoiceProblem
 from finn_resnet.parallelism.costed_network import CostedNetwork
 from finn_resnet.parallelism.engine_model import ConvEngine, EngineFactors
 
-MODES = ("paper", "full")
 DEFAULT_CAPS = {"dsp": 1.0, "lut": 0.7, "ff": 0.9, "bram36": 0.9, "uram": 0.9}
-_FEASIBILITY_GAP = 0.2
-_FINAL_GAP = 0.01
-_NODE_LIMIT = 2000
+# How far from the relaxation's optimum candidates are taken into the MILP, and when it stops.
+_REACH = 0.02
+_FEASIBILITY_GAP = 0.1
+_FINAL_GAP = 0.002
 
 
 @dataclass(frozen=True)
 class ParallelismSolution:
-    """A choice of factors per engine and what the model says of it.
+    """A choice of factors per engine and what the cost model says of it.
 
-    ``cycles_lower_bound``: no choice within the budget is faster (proved by the relaxation or
-    by the MILP). ``resource_gap``: HiGHS's relative optimality gap of stage 2.
+    ``cycles_lower_bound``: at any smaller cycle count even the linear relaxation does not fit.
+    ``resource_gap``: how far, relatively, the resource use (stage 2's objective) may lie above
+    the least one at this rate, by the same relaxation.
     """
 
     factors: dict[str, EngineFactors]
@@ -48,13 +49,14 @@ class ParallelismSolution:
     seconds: float
 
 
-def capacity_of(board: Board, caps: dict[str, float] | None) -> Resources:
+def capacity_of(board: Board, caps: Mapping[str, float]) -> Resources:
     """Resources the accelerator may use: the board's times the utilisation caps (0 to 1).
 
-    Raises UserError for an unknown resource or a cap outside (0, 1].
+    ``caps`` override `DEFAULT_CAPS` one by one. Raises UserError for an unknown resource or a
+    cap outside (0, 1].
     """
     chosen = dict(DEFAULT_CAPS)
-    for name, cap in (caps or {}).items():
+    for name, cap in caps.items():
         if name not in RESOURCE_NAMES:
             raise UserError(f"cap for {name!r}: {did_you_mean(name, RESOURCE_NAMES)}")
         if isinstance(cap, bool) or not isinstance(cap, (int, float)) or not 0 < cap <= 1:
@@ -65,18 +67,24 @@ def capacity_of(board: Board, caps: dict[str, float] | None) -> Resources:
 
 
 class ParallelismSearch:
-    """Finds factors for a hardware graph on a board."""
+    """Finds factors for a hardware graph (without width adapters) on a board.
+
+    ``allow_uram`` lets weights go to URAM, which must be filled at start-up.
+    """
 
     def __init__(
-        self, model: Any, board: Board, mode: str = "full", caps: dict[str, float] | None = None
+        self,
+        model: Any,
+        board: Board,
+        mode: str = "full",
+        caps: Mapping[str, float] | None = None,
+        *,
+        allow_uram: bool = False,
     ) -> None:
-        if mode not in MODES:
-            raise UserError(f"parallelism mode {mode!r}: {did_you_mean(mode, MODES)}")
         self._board = board
-        self._mode = mode
         self._network = CostedNetwork(model)
-        self._capacity = capacity_of(board, caps)
-        self._mem_styles = ("lut", "bram", "uram") if board.budget.uram else ("lut", "bram")
+        self._capacity = capacity_of(board, caps or {})
+        self._space = search_space(mode, allow_uram and self._capacity.uram >= 1)
         self._problems: dict[int, ChoiceProblem] = {}
 
     def fastest(self) -> ParallelismSolution:
@@ -86,16 +94,18 @@ class ParallelismSearch:
         """
         started = time.perf_counter()
         limits = self._limits()
-        if self._solution(limits[-1], _FEASIBILITY_GAP) is None:
-            raise UserError(self._why_not(limits[-1]))
-        bound = self._first_feasible(limits, 0, len(limits) - 1, relaxed=True)
-        best, proven = self._search_from(limits, bound)
-        return self._finish(limits[best], proven, started)
+        relaxed = self._first(limits, lambda limit: self._problem(limit).relaxation() is not None)
+        if relaxed is None:
+            raise UserError(f"no parallelism fits: {self._why_not(limits[-1])}")
+        best = self._search_from(limits, relaxed)
+        if best is None:
+            raise UserError(f"no parallelism fits: {self._why_not(limits[-1])}")
+        return self._finish(limits[best], limits[relaxed], started)
 
     def at_rate(self, limit: int) -> ParallelismSolution | None:
         """Least resources with at most ``limit`` cycles per frame; None if that does not fit."""
         started = time.perf_counter()
-        if self._solution(limit, _FEASIBILITY_GAP) is None:
+        if not self._fits(limit):
             return None
         return self._finish(limit, limit, started)
 
@@ -104,8 +114,8 @@ class ParallelismSearch:
 
         Raises UserError with the best reachable rate and the binding resource and layer.
         """
-        if not target_fps > 0:
-            raise UserError(f"target_fps = {target_fps!r} must be positive")
+        if not (math.isfinite(target_fps) and target_fps > 0):
+            raise UserError(f"target_fps = {target_fps!r} must be a positive number")
         limit = floor(clock_mhz * 1e6 / target_fps)
         found = self.at_rate(limit)
         if found is None:
@@ -113,57 +123,47 @@ class ParallelismSearch:
             raise UserError(
                 f"target_fps = {target_fps:g} needs {limit} cycles per frame at {clock_mhz:g} MHz: "
                 f"{self._why_not(limit)}; best reachable is {clock_mhz * 1e6 / best.cycles:.0f} "
-                f"frames per second ({best.cycles} cycles, by the model)"
+                f"frames per second ({best.cycles} cycles, by the cost model)"
             )
         return found
 
     def _limits(self) -> list[int]:
-        """Cycle counts worth trying, ascending: those a convolution can have."""
-        values: set[int] = set()
+        """Cycle counts worth trying, ascending: those convolutions can have, and the slowest."""
+        values = {engine.cycles(EngineFactors()) for engine in self._network.engines}
         for engine in self._network.engines:
             if isinstance(engine, ConvEngine):
                 values |= _conv_cycle_counts(engine)
-        slowest = max(
-            engine.cycles(EngineFactors(mem_styles=())) for engine in self._network.engines
-        )
-        return sorted(values | {slowest})
+        return sorted(values)
 
     def _problem(self, limit: int) -> ChoiceProblem:
         if limit not in self._problems:
-            self._problems[limit] = ChoiceProblem(
-                self._network, limit, self._mode, self._mem_styles, self._capacity
-            )
+            self._problems[limit] = ChoiceProblem(self._network, limit, self._space, self._capacity)
         return self._problems[limit]
 
-    def _solution(self, limit: int, gap: float, *, relaxed: bool = False) -> OptimizeResult | None:
-        problem = self._problem(limit)
-        if problem.blocked:
+    def _fits(self, limit: int) -> bool:
+        return self._problem(limit).solve(reach=_REACH, gap=_FEASIBILITY_GAP) is not None
+
+    def _first(self, limits: list[int], fits: Callable[[int], bool], low: int = 0) -> int | None:
+        """Index of the first limit (from ``low`` on) that fits, None if the last does not."""
+        if not fits(limits[-1]):
             return None
-        result = problem.solve(relaxed=relaxed, gap=gap, node_limit=_NODE_LIMIT)
-        return result if result.x is not None else None
+        return bisect_left(limits, True, low, len(limits) - 1, key=fits)
 
-    def _first_feasible(self, limits: list[int], low: int, high: int, *, relaxed: bool) -> int:
-        """Index of the smallest limit with a solution; that of ``high`` is known to have one."""
-        while low < high:
-            middle = (low + high) // 2
-            if self._solution(limits[middle], _FEASIBILITY_GAP, relaxed=relaxed) is None:
-                low = middle + 1
-            else:
-                high = middle
-        return high
-
-    def _search_from(self, limits: list[int], bound: int) -> tuple[int, int]:
-        """Smallest limit the MILP reaches from the relaxation's upwards, and the lower bound."""
-        low, step, high = bound, 1, bound
-        while high < len(limits) - 1 and self._solution(limits[high], _FEASIBILITY_GAP) is None:
+    def _search_from(self, limits: list[int], low: int) -> int | None:
+        """First limit the MILP reaches, from the relaxation's upwards in growing steps."""
+        step = 1
+        high = low
+        while not self._fits(limits[high]):
+            if high == len(limits) - 1:
+                return None
             low, high, step = high + 1, min(high + step, len(limits) - 1), 2 * step
-        best = self._first_feasible(limits, low, high, relaxed=False)
-        return best, limits[bound]
+        return bisect_left(limits, True, low, high, key=self._fits)
 
     def _finish(self, limit: int, proven: int, started: float) -> ParallelismSolution:
         problem = self._problem(limit)
-        result = self._solution(limit, _FINAL_GAP)
-        chosen = problem.chosen(result.x)
+        # The same candidates were shown to hold a solution.
+        result = problem.solve(reach=_REACH, gap=_FINAL_GAP)
+        chosen = result.factors
         cycles = self._network.cycles(chosen)
         bottleneck = max(cycles, key=cycles.get)
         return ParallelismSolution(
@@ -172,7 +172,7 @@ class ParallelismSearch:
             bottleneck=bottleneck,
             resources=self._network.resources(chosen),
             cycles_lower_bound=min(proven, cycles[bottleneck]),
-            resource_gap=float(result.mip_gap or 0.0),
+            resource_gap=1.0 - problem.relaxation().fun / result.objective,
             seconds=time.perf_counter() - started,
         )
 
@@ -181,20 +181,20 @@ class ParallelismSearch:
         problem = self._problem(limit)
         if problem.blocked:
             return f"no legal factors make {problem.blocked[0]} that fast"
-        result, used = problem.solve_overshoot(gap=_FINAL_GAP, node_limit=_NODE_LIMIT)
-        if result.x is None:
+        tightest = problem.tightest()
+        if tightest is None:
             return "no legal width adapters connect the layers at that rate"
-        share = used / [max(value, 1.0) for value in astuple(self._capacity)]
-        worst = int(share.argmax())
-        chosen = problem.chosen(result.x)
-        name = RESOURCE_NAMES[worst]
-        largest = max(
-            range(len(chosen)), key=lambda e: astuple(self._network.own_cost(e, chosen[e]))[worst]
-        )
+        shares, chosen = tightest
+        worst = int(shares.argmax())
+        capacity = self._capacity.as_tuple()[worst]
+        users = [
+            self._network.own_cost(index, factors).as_tuple()[worst]
+            for index, factors in enumerate(chosen)
+        ]
         return (
-            f"{self._board.name} has room for {floor(astuple(self._capacity)[worst])} {name} "
-            f"within its cap, the smallest choice needs {ceil(used[worst])}, most of them for "
-            f"{self._network.engines[largest].name}"
+            f"{self._board.name} has {floor(capacity)} {RESOURCE_NAMES[worst]} within its cap, "
+            f"the smallest choice needs {ceil(shares[worst] * max(capacity, 1))}, most of them "
+            f"for {self._network.engines[users.index(max(users))].name}"
         )
 
 

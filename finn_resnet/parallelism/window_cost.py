@@ -52,9 +52,12 @@ def used_tap_columns(shape: WindowShape, ow_par: int) -> list[int]:
 
 
 @cache
-def window_cost(shape: WindowShape, ich_par: int, ow_par: int, in_lanes: int) -> Resources:
+def window_cost(
+    shape: WindowShape, ich_par: int, ow_par: int, in_lanes: int, link_style: str
+) -> Resources:
     """Resources of all tasks of a window buffer and of the FIFOs between them.
 
+    ``link_style``: memory (lut or bram) of links that are too long for shift registers.
     The window's own output stream is costed with the other streams.
     """
     columns = used_tap_columns(shape, ow_par)
@@ -71,11 +74,21 @@ def window_cost(shape: WindowShape, ich_par: int, ow_par: int, in_lanes: int) ->
         lut=taps * (coefficient("pad_lut_per_tap") + width * coefficient("pad_lut_per_bit")),
         ff=taps * width,
     )
-    return slices + tap_streams + pad + _links_cost(shape, columns, groups, width, in_lanes)
+    return (
+        slices
+        + tap_streams
+        + pad
+        + _links_cost(shape, columns, groups, width, in_lanes, link_style)
+    )
 
 
 def _links_cost(
-    shape: WindowShape, columns: list[int], groups: int, width: int, in_lanes: int
+    shape: WindowShape,
+    columns: list[int],
+    groups: int,
+    width: int,
+    in_lanes: int,
+    link_style: str,
 ) -> Resources:
     """Link FIFOs of every chain: S1 inside a row, S2 for the rest of the row."""
     row_tokens = ceil(shape.iw / in_lanes) * groups
@@ -86,7 +99,7 @@ def _links_cost(
             continue
         steps = [(b - a) // in_lanes * groups for a, b in pairwise(in_row)]
         for step in steps:
-            cost += fifo_cost(step, width) * shape.fh
+            cost += fifo_cost(step, width, link_style) * shape.fh
         rest = max(row_tokens - sum(steps), 2)
-        cost += fifo_cost(rest, width) * (shape.fh - 1)
+        cost += fifo_cost(rest, width, link_style) * (shape.fh - 1)
     return cost

@@ -158,14 +158,14 @@ class HardwareGraph:
         return model
 
 
-def resnet(blocks_per_stage: int, widths=(16, 32, 64), classes: int = 10) -> ModelWrapper:
+def resnet(blocks_per_stage: int, widths=(16, 32, 64), size: int = 32) -> ModelWrapper:
     """CIFAR residual network: ResNet8 has 1 block per stage, ResNet20 has 3."""
-    graph = HardwareGraph(32, 32, 3)
+    graph = HardwareGraph(size, size, 3)
     x = graph.conv("conv0", graph.input, widths[0])[0]
     for stage, width in enumerate(widths):
         for block in range(blocks_per_stage):
             stride = 2 if stage and not block else 1
             x = graph.block(f"layer{stage + 1}_{block}", x, width, stride)
     x = graph.global_pool("pool", x)
-    x = graph.conv("classifier", x, classes, k=1)[0]
+    x = graph.conv("classifier", x, 10, k=1)[0]
     return graph.finish(x)

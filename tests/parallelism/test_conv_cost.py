@@ -1,0 +1,88 @@
+"""Cycles and DSPs of a computation task follow the loop nest and the packing."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from finn_resnet.parallelism.conv_cost import (
+    ConvFactors,
+    ConvShape,
+    conv_cost,
+    conv_cycles,
+    conv_dsp,
+    parameter_cost,
+)
+
+SHIFT = '[{"kind":"shift","shift":8,"rounding":"ROUND","lo":0,"hi":255}]'
+SHAPE = ConvShape(och=16, ich=16, oh=32, ow=32, fh=3, fw=3, requants=(SHIFT,))
+
+factors = st.builds(
+    ConvFactors, och_par=st.integers(1, 16), ich_par=st.integers(1, 16), ow_par=st.integers(1, 8)
+)
+
+
+@given(factors)
+def test_cycles_count_the_iterations(chosen):
+    iterations = sum(
+        1
+        for _ in range(0, SHAPE.ow, chosen.ow_par)
+        for _ in range(0, SHAPE.ich, chosen.ich_par)
+        for _ in range(0, SHAPE.och, chosen.och_par)
+    )
+    assert conv_cycles(SHAPE, chosen) == SHAPE.oh * iterations
+
+
+@given(factors)
+def test_multipliers_cover_the_products(chosen):
+    products = chosen.och_par * chosen.ich_par * chosen.ow_par * 9
+    assert products / 2 <= conv_dsp(SHAPE, chosen) < products / 2 + 9 * chosen.ich_par
+    unpacked = replace(SHAPE, packable=False)
+    assert conv_dsp(unpacked, chosen) == products
+    assert conv_dsp(SHAPE, replace(chosen, mac_style="lut")) == 0
+    # No multiplier array can do more work than its products times its cycles.
+    assert products * conv_cycles(SHAPE, chosen) >= SHAPE.macs
+
+
+def test_paper_layers_of_resnet8_on_kv260():
+    heavy = ConvFactors(och_par=16, ow_par=2)
+    assert conv_cycles(SHAPE, heavy) == 8192
+    assert conv_dsp(SHAPE, heavy) == 144
+    strided = ConvShape(och=32, ich=16, oh=16, ow=16, fh=3, fw=3, merged_downsample=True)
+    assert conv_cycles(strided, ConvFactors(och_par=8, ow_par=2)) == 8192
+    assert conv_dsp(strided, ConvFactors(och_par=8, ow_par=2)) == 80
+
+
+def test_every_part_of_the_epilogue_costs():
+    chosen = ConvFactors(och_par=4, ow_par=2)
+    plain = conv_cost(SHAPE, chosen).lut
+    assert conv_cost(replace(SHAPE, skip=True), chosen).lut > plain
+    assert conv_cost(replace(SHAPE, requants=(SHIFT, SHIFT)), chosen).lut > plain
+    assert conv_cost(replace(SHAPE, merged_downsample=True), chosen).lut > plain
+    assert conv_cost(replace(SHAPE, acc_bits=30), chosen).lut > plain
+    assert conv_cost(SHAPE, replace(chosen, chains=2)).lut > plain
+    assert conv_cost(SHAPE, replace(chosen, mac_style="lut")).lut > plain + 8 * 9 * 50
+    # All input channels at once leave no partial sums to keep.
+    assert conv_cost(SHAPE, ConvFactors(4, 16, 2)).lut < conv_cost(SHAPE, ConvFactors(4, 15, 2)).lut
+
+
+def test_affine_requantisers_take_a_multiplier_each():
+    affine = '[{"kind":"affine","mult":[3,5],"add":[1,-1],"shift":9,"lo":0,"hi":255}]'
+    chosen = ConvFactors(och_par=4, ow_par=2)
+    shape = replace(SHAPE, requants=(affine,))
+    assert conv_cost(shape, chosen).dsp == conv_cost(SHAPE, chosen).dsp + 8
+    wide = replace(shape, acc_bits=28)
+    assert conv_cost(wide, chosen).dsp == conv_cost(SHAPE, chosen).dsp + 16
+    thresholds = '[{"kind":"threshold","base":0,"sign":[1],"thresholds":[[1,2,3]]}]'
+    assert conv_cost(replace(SHAPE, requants=(thresholds,)), chosen).dsp == 36
+    with pytest.raises(ValueError, match="magic"):
+        conv_cost(replace(SHAPE, requants=('[{"kind":"magic"}]',)), chosen)
+
+
+def test_parameter_memory_is_as_wide_as_the_weights_of_a_cycle():
+    cost = parameter_cost(64, 64, 9, 8, 16, 1, "bram")
+    assert cost.bram36 == 16
+    assert parameter_cost(64, 64, 9, 8, 4, 1, "bram").bram36 == 8
+    assert parameter_cost(64, 64, 9, 8, 16, 1, "uram").uram == 16
+    assert parameter_cost(16, 16, 9, 8, 16, 1, "lut").lut >= 1152
