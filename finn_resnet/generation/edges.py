@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,9 @@ from finn_resnet.errors import UserError
 from finn_resnet.generation.cpp import code_type
 from finn_resnet.generation.window_chain import WindowShape
 from finn_resnet.numerics.ranges import Range
+from finn_resnet.transformation.graph_edit import code_range
 from finn_resnet.transformation.skip_buffers import skip_tensors
+from finn_resnet.transformation.stream_profile import input_profile, output_profile
 
 HOST_OPS = ("QuantizeInput", "DequantizeOutput")
 
@@ -83,86 +84,42 @@ def window_shape(op: Any) -> WindowShape:
     )
 
 
-def _conv_window(op: Any) -> Layout:
-    fh, fw, stride, ow_par, ich_par = op.attrs("fh", "fw", "stride", "ow_par", "ich_par")
-    return Layout(0, (fh * (fw + (ow_par - 1) * stride[1]) * ich_par,))
+def _window_layout(op: Any) -> Layout:
+    """Window edge of a convolution or a windowed pool, seen from its reader."""
+    fh, fw, stride, ow_par = op.attrs("fh", "fw", "stride", "ow_par")
+    codes = op.get_nodeattr("ich_par" if op.onnx_node.op_type == "StreamConv" else "ch_par")
+    return Layout(0, (fh * (fw + (ow_par - 1) * stride[1]) * codes,))
 
 
-def _pool_input(op: Any) -> Layout:
-    fh, fw, stride, ow_par, ch_par = op.attrs("fh", "fw", "stride", "ow_par", "ch_par")
-    if op.get_nodeattr("windowed"):
-        return Layout(0, (fh * (fw + (ow_par - 1) * stride[1]) * ch_par,))
-    return Layout(ow_par, (ch_par,))
-
-
-def _pool_output(op: Any) -> Layout:
-    lanes = op.get_nodeattr("ow_par") if op.get_nodeattr("windowed") else 1
-    return Layout(lanes, (op.get_nodeattr("ch_par"),))
-
-
-def _picture(op: Any) -> Layout:
-    return Layout(op.get_nodeattr("lanes"), (op.get_nodeattr("ch_par"),))
-
-
-def _adapter(op: Any, side: str) -> Layout:
-    return Layout(op.get_nodeattr(f"{side}_lanes"), (op.get_nodeattr(f"{side}_ch_par"),))
-
-
-def _weights(op: Any, taps: int) -> Layout:
+def _weights_layout(op: Any, taps: int) -> Layout:
     och_par, ich_par = op.attrs("och_par", "ich_par")
     return Layout(0, (och_par, ich_par * taps))
 
 
-def _parameter_output(op: Any) -> Layout:
-    fh, fw = op.attrs("fh", "fw")
-    return _weights(op, fh * fw)
-
-
-def _conv_input(op: Any, index: int) -> Layout | None:
-    """None for biases, which are constants of the task."""
-    fh, fw, och_par, ow_par = op.attrs("fh", "fw", "och_par", "ow_par")
-    if index == 0:
-        return _conv_window(op)
-    if index == 1:
-        return _weights(op, fh * fw)
-    if op.has_skip and index == len(op.onnx_node.input) - 1:
-        return Layout(ow_par, (och_par,))
-    return _weights(op, 1) if index == 3 else None
-
-
-def _window_output(op: Any, index: int) -> Layout:
-    shape = window_shape(op)
-    if index == 1:
-        return Layout(shape.in_lanes, (shape.ich_par,))
-    return Layout(0, (shape.fh * shape.columns * shape.ich_par,))
-
-
-_Side = Callable[[Any, int], Layout | None]
-
-_INPUTS: dict[str, _Side] = {
-    "WindowBuffer": lambda op, _: Layout(op.lanes_in(), (op.get_nodeattr("ich_par"),)),
-    "ParameterStream": lambda op, _: None,
-    "StreamConv": _conv_input,
-    "StreamPool": lambda op, _: _pool_input(op),
-    "StreamWidthAdapter": lambda op, _: _adapter(op, "in"),
-}
-_OUTPUTS: dict[str, _Side] = {
-    "WindowBuffer": _window_output,
-    "ParameterStream": lambda op, _: _parameter_output(op),
-    "StreamConv": lambda op, _: Layout(op.get_nodeattr("ow_par"), (op.get_nodeattr("och_par"),)),
-    "StreamPool": lambda op, _: _pool_output(op),
-    "StreamWidthAdapter": lambda op, _: _adapter(op, "out"),
-}
-
-
 def input_layout(op: Any, index: int) -> Layout | None:
     """Layout the node reads at input ``index``; None where it reads no stream."""
-    return _INPUTS.get(op.onnx_node.op_type, lambda o, _: _picture(o))(op, index)
+    node = op.onnx_node
+    profile = input_profile(node, index)
+    if profile is not None:
+        return Layout(profile.lanes, (profile.ch_par,))
+    if node.op_type in ("StreamConv", "StreamPool") and index == 0:
+        return _window_layout(op)
+    if node.op_type == "StreamConv" and index == 1:
+        return _weights_layout(op, op.get_nodeattr("fh") * op.get_nodeattr("fw"))
+    if node.op_type == "StreamConv" and index == 3:
+        return _weights_layout(op, 1)
+    return None
 
 
 def output_layout(op: Any, index: int) -> Layout:
     """Layout the node writes at output ``index``."""
-    return _OUTPUTS.get(op.onnx_node.op_type, lambda o, _: _picture(o))(op, index)
+    profile = output_profile(op.onnx_node, index)
+    if profile is not None:
+        return Layout(profile.lanes, (profile.ch_par,))
+    if op.onnx_node.op_type == "ParameterStream":
+        return _weights_layout(op, op.get_nodeattr("fh") * op.get_nodeattr("fw"))
+    shape = window_shape(op)
+    return Layout(0, (shape.fh * shape.columns * shape.ich_par,))
 
 
 def _stream_name(node: NodeProto, output: int) -> str:
@@ -175,16 +132,19 @@ def _stream_name(node: NodeProto, output: int) -> str:
     return f"{node.name}_out{output}" if node.op_type == "StreamFork" else f"{node.name}_out"
 
 
-def code_range(model: ModelWrapper, tensor: str) -> Range:
-    """Range of a tensor's integer datatype.
+def _unused(name: str, edges: dict[str, Edge]) -> str:
+    """The name, with underscores appended until no other stream has it."""
+    taken = {edge.stream for edge in edges.values()}
+    while name in taken:
+        name += "_"
+    return name
 
-    Raises:
-        ValueError: the tensor has no integer datatype.
-    """
+
+def _integer_range(model: ModelWrapper, tensor: str) -> Range:
     datatype = model.get_tensor_datatype(tensor)
     if not datatype.is_integer():
         raise ValueError(f"tensor {tensor!r} has no integer datatype, found {datatype.name}")
-    return Range(int(datatype.min()), int(datatype.max()))
+    return code_range(model, tensor)
 
 
 _KINDS = {"ParameterStream": "parameter"}
@@ -217,9 +177,9 @@ def collect_edges(model: ModelWrapper, ops: list[Any]) -> dict[str, Edge]:
                 tensor=tensor,
                 node=node.name,
                 output=output,
-                stream=_stream_name(node, output),
+                stream=_unused(_stream_name(node, output), edges),
                 layout=layout,
-                codes=code_range(model, tensor),
+                codes=_integer_range(model, tensor),
                 shape=tuple(shape),
                 depth=op.depths()[output],
                 kind=kind,

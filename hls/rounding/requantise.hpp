@@ -63,19 +63,13 @@ struct threshold_stage {
 #pragma HLS inline
     static constexpr auto sign = S::sign;
 #pragma HLS array_partition variable = sign.v complete dim = 2
-    const int_t<S::in_bits> signed_x =
-        static_cast<int_t<S::in_bits>>(sign.at(group, entry) < 0 ? -to_wide(x) : to_wide(x));
+    int_t<S::in_bits> signed_x = static_cast<int_t<S::in_bits>>(x);
+    if (sign.at(group, entry) < 0) signed_x = static_cast<int_t<S::in_bits>>(-signed_x);
     const int count = search<0>(signed_x, group, entry, 0);
     return static_cast<int_t<S::out_bits>>(S::base + count);
   }
 
  private:
-  template <class X>
-  static int_t<S::in_bits> to_wide(const X& x) {
-#pragma HLS inline
-    return static_cast<int_t<S::in_bits>>(x);
-  }
-
   using value_t = typename S::threshold_t;
 
   /// The thresholds that level `Level` compares with: 2^Level of them per channel.

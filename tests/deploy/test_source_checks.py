@@ -66,16 +66,16 @@ def edit(path, pattern: str, replacement: str) -> None:
     [
         # A task left out, written twice, or fed from the wrong stream.
         (r'  FR_TASK\("conv8", .*\n', "", "stream 'conv8_weights_stream' has 0 readers"),
-        (r'(  FR_TASK\("conv8_window_pad", .*\n)', r"\1\1", "has 2 writers"),
+        (r'(  FR_TASK\("conv8_window_pad",[^;]*;\n)', r"\1\1", "has 2 writers"),
         (
-            r"conv13_window_window, conv13_weights",
+            r"conv13_window_window,\s+conv13_weights",
             "conv8_window_window, conv13_weights",
             "2 readers",
         ),
         (r"conv13_window_tap\[8\], ", "conv13_window_tap[7], ", "tap[7]' has 2 writers"),
         (r"conv13_window_tap\[8\], ", "conv13_window_tap[9], ", "which does not exist"),
         (r"conv8_window_forward, conv13_out", "conv8_window_forwards, conv13_out", "no declared"),
-        (r"\(conv8_out\[0\], ", "(conv13_out[0], ", "before any task writes it"),
+        (r"\(conv8_out\[0\],\s", "(conv13_out[0], ", "before any task writes it"),
         (r"conv38_out, output\)", "conv38_out, input)", "stream 'output' has 0 writers"),
         # Something that is no declaration and no call.
         (r"(  FR_DATAFLOW_END)", r"  int x = 0;\n\1", "neither a stream declaration nor a task"),
