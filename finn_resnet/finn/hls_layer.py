@@ -62,7 +62,7 @@ class HlsLayer(HardwareLayer, HLSBackend):
 
     def generate_params(self, model: Any, path: str | Path, fpgapart: str | None = None) -> None:
         """Generate the source; the pieces below are what FINN's own template takes of it."""
-        self._ip = node_ip(self.plain, model)
+        self._ip = node_ip(self.plain, model, self.onnx_node.name)
 
     def global_includes(self) -> None:
         """Our library's headers."""

@@ -12,7 +12,7 @@ from qonnx.transformation.base import Transformation
 from finn_resnet.boards import Board
 from finn_resnet.custom_ops import DOMAIN
 from finn_resnet.finn.layers import LAYER_DOMAIN, LAYER_OPS
-from finn_resnet.finn.plain_node import streams_first
+from finn_resnet.finn.plain_node import LAYER_NAME, streams_first
 from finn_resnet.parallelism import LayerEstimate, estimate
 
 _BOUNDARY_DEPTH = 32
@@ -56,7 +56,7 @@ def _layer(model: ModelWrapper, node: NodeProto, cost: LayerEstimate) -> NodePro
         name=node.name,
         domain=LAYER_DOMAIN,
         backend="fpgadataflow",
-        layer=node.name,
+        **{LAYER_NAME: node.name},
         input_dtypes=_datatypes(model, inputs),
         output_dtypes=_datatypes(model, node.output),
         inFIFODepths=[_BOUNDARY_DEPTH if node.op_type == "InputDMA" else 2] * len(inputs),

@@ -16,11 +16,10 @@ from qonnx.core.datatype import BaseDataType, DataType
 
 from finn_resnet.custom_ops.base import HardwareOp
 from finn_resnet.finn.folded_streams import FoldedStream, input_stream, output_stream
-from finn_resnet.finn.plain_node import plain_op, streams_first
+from finn_resnet.finn.plain_node import LAYER_NAME, plain_op, streams_first
 
 LAYER_ATTRIBUTES = {
-    # Name of the node in our own graphs and reports; FINN renumbers nodes as it goes.
-    "layer": ("s", True, ""),
+    LAYER_NAME: ("s", True, ""),
     "input_dtypes": ("strings", True, []),
     "output_dtypes": ("strings", True, []),
     # The cost model's figures, FIFOs of the outputs included.

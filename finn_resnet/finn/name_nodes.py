@@ -8,6 +8,8 @@ from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.transformation.base import Transformation
 from qonnx.util.basic import get_by_name
 
+from finn_resnet.finn.plain_node import LAYER_NAME
+
 
 class NameNodesAfterLayers(Transformation):
     """Name our layers as in our own graphs and reports, all other nodes ``<op type>_<number>``."""
@@ -16,7 +18,7 @@ class NameNodesAfterLayers(Transformation):
         """See class."""
         numbers: Counter[str] = Counter()
         for node in model.graph.node:
-            layer = get_by_name(node.attribute, "layer")
+            layer = get_by_name(node.attribute, LAYER_NAME)
             if layer is not None:
                 node.name = layer.s.decode()
             else:

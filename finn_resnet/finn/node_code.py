@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
@@ -21,6 +20,7 @@ from finn_resnet.finn.folded_streams import (
     BeatStream,
     FoldedStream,
     PictureStream,
+    WeightStream,
     input_stream,
     output_stream,
 )
@@ -28,7 +28,7 @@ from finn_resnet.finn.plain_node import streams_first
 from finn_resnet.generation.config_struct import config_struct
 from finn_resnet.generation.conv_code import conv_code
 from finn_resnet.generation.dma_code import dma_code
-from finn_resnet.generation.edges import Edge, code_range, input_layout, output_layout
+from finn_resnet.generation.edges import Edge, Layout
 from finn_resnet.generation.elementwise_code import adapter_code, add_code, fork_code, requant_code
 from finn_resnet.generation.parameter_code import parameter_code
 from finn_resnet.generation.pool_code import pool_code
@@ -40,6 +40,7 @@ from finn_resnet.generation.task_code import (
     WeightMemory,
 )
 from finn_resnet.generation.window_code import window_code
+from finn_resnet.transformation.graph_edit import code_range
 
 INCLUDES = (
     "conv.hpp",
@@ -142,11 +143,11 @@ class _Boundary:
     after: list[str] = field(default_factory=list)
 
 
-def node_ip(op: HardwareOp, model: ModelWrapper) -> NodeIp:
+def node_ip(op: HardwareOp, model: ModelWrapper, name: str) -> NodeIp:
     """Generate the IP of the hardware op ``op``, whose tensors ``model`` annotates.
 
-    The function is named after the node; its streams are ``in0_V``, ... in the order of the FINN
-    node's inputs, and ``out0_V``, ...
+    The function is called ``name``; its streams are ``in0_V``, ... in the order of the FINN node's
+    inputs, and ``out0_V``, ...
 
     Raises:
         UserError: weights in URAM, which a FINN design has no way to fill.
@@ -161,19 +162,19 @@ def node_ip(op: HardwareOp, model: ModelWrapper) -> NodeIp:
     for position, index in enumerate(streams_first(op)):
         stream = input_stream(op, index)
         if stream is not None:
-            edge = _edge(op, model, node.input[index], f"in{position}", input_layout(op, index))
+            edge = _edge(model, node.input[index], f"in{position}", stream)
             _add_input(boundary, stream, edge)
     for index, tensor in enumerate(node.output):
-        edge = _edge(op, model, tensor, f"out{index}", output_layout(op, index))
-        _add_output(boundary, output_stream(op, index), edge)
+        stream = output_stream(op, index)
+        _add_output(boundary, stream, _edge(model, tensor, f"out{index}", stream))
     code = _node_code(op, model, boundary.edges)
     if not code.tasks:
         source, sink = boundary.ports
         pass_on = f"fr::pass_words<{source.words}>({source.name}_V, {sink.name}_V)"
-        return NodeIp(node.name, boundary.ports, [], _tasks([pass_on]), [])
+        return NodeIp(name, boundary.ports, [], _tasks([pass_on]), [])
     calls = [*boundary.before, *[task.call for task in code.tasks], *boundary.after]
     return NodeIp(
-        name=node.name,
+        name=name,
         ports=boundary.ports,
         definitions=[*boundary.definitions, *code.structs, *code.functions],
         body=[
@@ -190,18 +191,26 @@ def _tasks(calls: list[str]) -> list[str]:
     return [*lines, "  FR_DATAFLOW_END();"]
 
 
-def _edge(op: HardwareOp, model: ModelWrapper, tensor: str, name: str, layout: Any) -> Edge:
+def _edge(model: ModelWrapper, tensor: str, name: str, stream: FoldedStream) -> Edge:
     return Edge(
         tensor=tensor,
-        node=op.onnx_node.name,
+        node="",
         output=0,
         stream=name,
-        layout=layout,
+        layout=_layout(stream),
         codes=code_range(model, tensor),
-        shape=tuple(model.get_tensor_shape(tensor)),
+        shape=stream.shape,
         depth=_DEPTH,
         kind="activation",
     )
+
+
+def _layout(stream: FoldedStream) -> Layout:
+    if isinstance(stream, PictureStream):
+        return Layout(stream.lanes, (stream.ch_par,))
+    if isinstance(stream, WeightStream):
+        return Layout(0, (stream.och_par, stream.entries // stream.och_par))
+    return Layout(0, (stream.entries,))
 
 
 def _add_input(boundary: _Boundary, stream: FoldedStream, edge: Edge) -> None:
@@ -247,7 +256,7 @@ def _declare(name: str, token_type: str, lanes: int, depth: int) -> str:
 def _add_lanes(boundary: _Boundary, stream: FoldedStream, edge: Edge, depth: int) -> None:
     boundary.edges[edge.tensor] = edge
     boundary.definitions.append(f"using {edge.token_type} = {edge.token_cpp};")
-    if edge.layout.lanes and isinstance(stream, PictureStream):
+    if isinstance(stream, PictureStream):
         constants = {
             "h": stream.h,
             "w": stream.w,

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from onnx import NodeProto, helper
 from qonnx.custom_op.registry import getCustomOp
+from qonnx.util.basic import get_by_name
 
 from finn_resnet.custom_ops import DOMAIN
 from finn_resnet.custom_ops.base import HardwareOp
 from finn_resnet.finn.folded_streams import input_stream
 
 HLS_SUFFIX = "_hls"
+
+LAYER_NAME = "layer"
+"""Attribute of a FINN node: its name in our own graphs and reports. FINN renumbers nodes."""
 
 
 def streams_first(op: HardwareOp) -> list[int]:
@@ -23,9 +27,11 @@ def streams_first(op: HardwareOp) -> list[int]:
 
 
 def plain_op(node: NodeProto) -> HardwareOp:
-    """The hardware op behind a FINN node."""
+    """The hardware op behind a FINN node, under the name it has in our own graphs."""
     kind = node.op_type.removesuffix(HLS_SUFFIX)
-    plain = helper.make_node(kind, node.input, node.output, name=node.name, domain=DOMAIN)
+    layer = get_by_name(node.attribute, LAYER_NAME)
+    name = node.name if layer is None else layer.s.decode()
+    plain = helper.make_node(kind, node.input, node.output, name=name, domain=DOMAIN)
     op = getCustomOp(plain)
     own = op.get_nodeattr_types()
     plain.attribute.extend(entry for entry in node.attribute if entry.name in own)

@@ -27,8 +27,12 @@ Step = Callable[[ModelWrapper, Any], ModelWrapper]
 TOP_NAME = "accelerator"
 """Top function of the project that `step_generate_cpp` writes."""
 
+SIZING_REPORT = "stream_sizing.json"
+SIMULATION_REPORT = "cycle_simulation.json"
 VERIFICATION_REPORT = "cpp_verification.json"
 ORIGINAL_MODEL = "original.onnx"
+
+_SIMULATION_FRAMES = 4
 
 
 def _finn_step(step: Step) -> Step:
@@ -130,11 +134,46 @@ def _set_parallelism(model: ModelWrapper, cfg: Any, mode: str) -> ModelWrapper:
 
 
 @_finn_step
+def step_size_streams(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Size the streams by cycle-level simulation of the C++, unless ``auto_fifo_depths`` is off.
+
+    What was found and proven goes to `SIZING_REPORT` in FINN's report folder.
+    """
+    from finn_resnet.simulation.size_streams import SizeStreams
+
+    if not cfg.auto_fifo_depths:
+        return model
+    sizing = SizeStreams(_SIMULATION_FRAMES)
+    model = model.transform(sizing)
+    _write_report(cfg, SIZING_REPORT, sizing.report.to_dict())
+    return model
+
+
+@_finn_step
 def step_generate_cpp(model: ModelWrapper, cfg: Any) -> ModelWrapper:
     """Write the whole accelerator as one C++ project to ``hls/`` in the output folder."""
     from finn_resnet.generation.project import generate_project
 
     generate_project(model, cfg.output_dir, TOP_NAME)
+    return model
+
+
+@_finn_step
+def step_simulate(model: ModelWrapper, cfg: Any) -> ModelWrapper:
+    """Measure rate, latency and stream occupancy on the generated C++, cycle by cycle.
+
+    The measurements go to `SIMULATION_REPORT` in FINN's report folder; a design that stands still
+    is a user error that names the tasks and the depths that free it.
+    """
+    from finn_resnet.finn.target import clock_mhz
+    from finn_resnet.simulation.simulate import simulate_project
+
+    measured = simulate_project(Path(cfg.output_dir) / "hls", frames=_SIMULATION_FRAMES).to_dict()
+    cycles = measured["cycles_per_frame"]
+    fps = clock_mhz(cfg) * 1e6 / cycles if cycles else None
+    _write_report(cfg, SIMULATION_REPORT, {**measured, "fps": fps})
+    if measured["deadlock"]:
+        raise UserError(measured["deadlock"])
     return model
 
 
@@ -153,8 +192,7 @@ def step_verify_cpp(model: ModelWrapper, cfg: Any) -> ModelWrapper:
 
     original = Path(cfg.get_intermediate_models_directory()) / ORIGINAL_MODEL
     result = verify_cpp(model, ModelWrapper(str(original)), cfg)
-    report = Path(cfg.get_report_directory()) / VERIFICATION_REPORT
-    report.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    _write_report(cfg, VERIFICATION_REPORT, result)
     if result["mismatched_codes"]:
         raise RuntimeError(f"the generated C++ differs from the model: {result['first_mismatch']}")
     return model
@@ -232,6 +270,11 @@ def step_stitch_ip(model: ModelWrapper, cfg: Any) -> ModelWrapper:
     return step_create_stitched_ip(model, cfg)
 
 
+def _write_report(cfg: Any, name: str, content: dict[str, Any]) -> None:
+    text = json.dumps(content, indent=2) + "\n"
+    (Path(cfg.get_report_directory()) / name).write_text(text, encoding="utf-8")
+
+
 def _names(*steps: Step) -> tuple[str, ...]:
     return tuple(f"{__name__}.{step.__name__}" for step in steps)
 
@@ -243,12 +286,14 @@ ESTIMATE_STEPS = _names(
     step_forward_window_buffer,
     step_absorb_add,
     step_set_parallelism,
+    step_size_streams,
     step_generate_cpp,
+    step_simulate,
     step_verify_cpp,
     step_create_partition,
     step_estimate_reports,
 )
-"""From a quantised model to verified C++ and FINN's estimate reports."""
+"""From a quantised model to simulated, verified C++ and FINN's estimate reports."""
 
 IP_STEPS = (
     *ESTIMATE_STEPS,

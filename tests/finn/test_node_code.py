@@ -107,7 +107,7 @@ def buffered_windows(model: ModelWrapper, node: NodeProto) -> list[np.ndarray]:
 
 def run(model: ModelWrapper, node: NodeProto, values: list[np.ndarray], folder: Path):
     op = getCustomOp(node)
-    ip = node_ip(op, model)
+    ip = node_ip(op, model, node.name)
     ip.write(folder)
     executable = compile_node(folder, ip.name, ip.ports)
     words = [
@@ -157,7 +157,7 @@ def test_a_changed_weight_shows(optimised, cxx, ap_headers, tmp_path):
     changed = text.replace(f"{{{values[0][0, 0, 0, 0]}", f"{{{values[0][0, 0, 0, 0] + 1}", 1)
     assert changed != text
     table.write_text(changed)
-    ip = node_ip(getCustomOp(node), optimised)
+    ip = node_ip(getCustomOp(node), optimised, node.name)
     executable = compile_node(tmp_path, ip.name, ip.ports)
     stream = output_stream(getCustomOp(node), 0)
     dtype = optimised.get_tensor_datatype(node.output[0])
@@ -167,7 +167,7 @@ def test_a_changed_weight_shows(optimised, cxx, ap_headers, tmp_path):
 
 def test_a_missing_word_is_reported(optimised, cxx, ap_headers, tmp_path):
     node = first(optimised, "OutputDMA")
-    op, ip = getCustomOp(node), node_ip(getCustomOp(node), optimised)
+    op, ip = getCustomOp(node), node_ip(getCustomOp(node), optimised, node.name)
     ip.write(tmp_path)
     executable = compile_node(tmp_path, ip.name, ip.ports)
     words = input_stream(op, 0).fold(inputs_of(optimised, node)[0])[:, :, :, :-1]
@@ -191,4 +191,4 @@ def test_weights_in_uram_are_refused(optimised):
     node = first(model, "ParameterStream")
     getCustomOp(node).set_nodeattr("mem_style", "uram")
     with pytest.raises(UserError, match="uram"):
-        node_ip(getCustomOp(node), model)
+        node_ip(getCustomOp(node), model, node.name)
