@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, floor
@@ -21,12 +21,15 @@ from finn_resnet.boards import RESOURCE_NAMES, Board, Resources
 from finn_resnet.errors import UserError, did_you_mean
 from finn_resnet.parallelism.candidates import search_space, useful_factors
 from finn_resnet.parallelism.choice_problem import ChoiceProblem
+from finn_resnet.parallelism.coefficients import coefficient
 from finn_resnet.parallelism.costed_network import CostedNetwork
 from finn_resnet.parallelism.engine_model import ConvEngine, EngineFactors
 
 DEFAULT_CAPS = {"dsp": 1.0, "lut": 0.7, "ff": 0.9, "bram36": 0.9, "uram": 0.9}
 # How far from the relaxation's optimum candidates are taken into the MILP, and when it stops.
 _REACH = 0.02
+# Cycle counts tried first, relative to the bound that the multipliers alone set.
+_BRACKET = (1.2, 3.0)
 _FEASIBILITY_GAP = 0.1
 _FINAL_GAP = 0.002
 
@@ -94,10 +97,8 @@ class ParallelismSearch:
         """
         started = time.perf_counter()
         limits = self._limits()
-        relaxed = self._first(limits, lambda limit: self._problem(limit).relaxation() is not None)
-        if relaxed is None:
-            raise UserError(f"no parallelism fits: {self._why_not(limits[-1])}")
-        best = self._search_from(limits, relaxed)
+        relaxed = self._first_relaxed(limits)
+        best = None if relaxed is None else self._search_from(limits, relaxed)
         if best is None:
             raise UserError(f"no parallelism fits: {self._why_not(limits[-1])}")
         return self._finish(limits[best], limits[relaxed], started)
@@ -143,11 +144,32 @@ class ParallelismSearch:
     def _fits(self, limit: int) -> bool:
         return self._problem(limit).solve(reach=_REACH, gap=_FEASIBILITY_GAP) is not None
 
-    def _first(self, limits: list[int], fits: Callable[[int], bool], low: int = 0) -> int | None:
-        """Index of the first limit (from ``low`` on) that fits, None if the last does not."""
-        if not fits(limits[-1]):
-            return None
-        return bisect_left(limits, True, low, len(limits) - 1, key=fits)
+    def _relaxation_fits(self, limit: int) -> bool:
+        return self._problem(limit).relaxation() is not None
+
+    def _first_relaxed(self, limits: list[int]) -> int | None:
+        """Index of the first limit whose relaxation fits, None if the last does not.
+
+        Limits far from what the multipliers alone allow are tried only when the nearer ones
+        leave no other choice: their problems are large.
+        """
+        rough = self._multiplier_bound()
+        low, high = (
+            min(bisect_left(limits, factor * rough), len(limits) - 1) for factor in _BRACKET
+        )
+        if not self._relaxation_fits(limits[high]):
+            low, high = high + 1, len(limits) - 1
+            if low > high or not self._relaxation_fits(limits[high]):
+                return None
+        elif self._relaxation_fits(limits[low]):
+            low, high = 0, low
+        return bisect_left(limits, True, low, high, key=self._relaxation_fits)
+
+    def _multiplier_bound(self) -> float:
+        """Cycles per frame if all DSPs (two products) and LUTs did nothing but multiply."""
+        macs = sum(e.shape.macs for e in self._network.engines if isinstance(e, ConvEngine))
+        products = 2 * self._capacity.dsp + self._capacity.lut / coefficient("lut_mac")
+        return macs / products
 
     def _search_from(self, limits: list[int], low: int) -> int | None:
         """First limit the MILP reaches, from the relaxation's upwards in growing steps."""

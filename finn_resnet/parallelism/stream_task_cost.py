@@ -138,7 +138,6 @@ def dma_cycles(picture: Picture, profile: StreamProfile, code_bytes: int, beat_b
 @cache
 def dma_cost(profile: StreamProfile, code_bytes: int, beat_bytes: int) -> Resources:
     """A DMA task: a byte buffer of a token and a beat, written at a varying position."""
-    token = profile.ch_par * code_bytes
-    selected = 8 * (token + beat_bytes) * min(beat_bytes, token + beat_bytes)
-    select = selected * coefficient("mux_lut_per_input_bit")
-    return Resources(lut=coefficient("dma_lut") + select, ff=coefficient("dma_ff"))
+    bits = 8 * (profile.ch_par * code_bytes + beat_bytes)
+    shifter = bits * coefficient("dma_shifter_lut_per_bit")
+    return _task() + Resources(lut=shifter, ff=2 * bits)
