@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import tempfile
 from collections.abc import Callable
@@ -133,11 +134,22 @@ class SizeStreams(Transformation):
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
         with tempfile.TemporaryDirectory(prefix="finn_resnet_") as folder:
-            project_dir = generate_project(model, folder, _TOP).directory
+            project_dir = generate_project(_with_constant_weights(model), folder, _TOP).directory
             self.report = _Sizing(project_dir, Path(folder), self.frames, self.progress).report()
         for stream in self.report.streams:
             _store(model, stream)
         return model, False
+
+
+def _with_constant_weights(model: ModelWrapper) -> ModelWrapper:
+    """A copy without weights that are loaded: they pass in the first frame only, and what is
+    recorded of one frame is replayed for all."""
+    model = ModelWrapper(copy.deepcopy(model.model))
+    for node in model.get_nodes_by_op_type("ParameterStream"):
+        op = getCustomOp(node)
+        if op.get_nodeattr("mem_style") == "uram":
+            op.set_nodeattr("mem_style", "bram")
+    return model
 
 
 def _store(model: ModelWrapper, stream: SizedStream) -> None:

@@ -24,6 +24,8 @@ from finn_resnet.generation.task_code import WeightMemory
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.project import load_project
 from finn_resnet.simulation.runner import DEADLOCK_STATUS, run_codes, run_executable, write_inputs
+from finn_resnet.simulation.simulate import simulate_project
+from finn_resnet.simulation.size_streams import SizeStreams
 from tests.deploy.conftest import with_uram
 from tests.deploy.recording import record
 from tests.deploy.test_hls_scripts import vector_test
@@ -59,6 +61,24 @@ def test_one_loaded_layer_gives_the_same_codes(hardware_model, expected, tmp_pat
     project = generate_project(with_uram(hardware_model, [2]), tmp_path, "small")
     assert len(project.description["parameters"]["layers"]) == 1
     assert np.array_equal(run_codes(compile_project(project.directory), codes()).output, expected)
+
+
+def test_loading_does_not_change_the_frame_rate(hardware_model, loaded, tmp_path):
+    plain = generate_project(hardware_model, tmp_path, "small")
+    found, wanted = (simulate_project(p.directory, frames=4) for p in (loaded, plain))
+    assert found.is_steady and found.cycles_per_frame == wanted.cycles_per_frame
+
+
+def test_sizing_leaves_the_loading_out(uram_model):
+    sizing = SizeStreams(frames=3)
+    sized = uram_model.transform(sizing)
+    assert sizing.report.sized_period == sizing.report.full_rate_period
+    assert not any(stream.kind == "load" for stream in sizing.report.streams)
+    styles = [
+        sized.get_customop_wrapper(node).get_nodeattr("mem_style")
+        for node in sized.get_nodes_by_op_type("ParameterStream")
+    ]
+    assert set(styles) == {"uram"}
 
 
 def test_the_sources_are_legal(loaded):
