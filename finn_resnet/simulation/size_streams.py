@@ -24,8 +24,8 @@ from finn_resnet.simulation.simulate import TimedRun, project_settings
 from finn_resnet.simulation.stream_storage import MIN_DEPTH, one_step_less, storage
 
 _TOP = "sized"
-_SEARCHED = ("activation", "skip")
-_MORE_TOKENS = (0, 2, 14, UNLIMITED)
+_SEARCHED = ("activation", "skip", "window")
+_MORE_TOKENS = (0, 2, 14)
 
 
 @dataclass(frozen=True)
@@ -104,14 +104,17 @@ class SizingReport:
 class SizeStreams(Transformation):
     """Give every stream the least depth, in storage steps, that keeps the full frame rate.
 
-    The full rate is that of unlimited streams, the slowest task's. Parameter and window streams
-    keep two tokens and window buffers their formulas' (eq. 20 and 21), more only where that limits
-    the rate: what waits in front of a window buffer is smaller than the same data in windows.
-    Activation and skip streams get the depths of a schedule at the full rate, made by sending the
-    input evenly through unlimited streams: with the largest overlap of token lifetimes as depth no
-    write has to come later, so the design is at least as fast without the even input too (its
-    cycles are the least solution of the same constraints). Then each of these streams, the largest
-    first, gives up storage steps as long as the rate holds.
+    The full rate is that of unlimited streams, the slowest task's. Three kinds of streams are no
+    part of the search: parameter streams keep two tokens; window buffers keep their formulas'
+    (eq. 20 and 21), a few more only if those alone limit the rate; window streams keep two tokens,
+    because the same data is smaller in front of the window buffer, unless that limits the rate (a
+    stride: the rows between two output rows must pass the buffer while the convolution works).
+
+    The others get the depths of a schedule at the full rate, made by sending the input evenly
+    through unlimited streams: with the largest overlap of token lifetimes as depth no write has to
+    come later, so the design is at least as fast without the even input too (its cycles are the
+    least solution of the same constraints). Then each stream, the largest first, gives up storage
+    steps as long as the rate holds.
 
     The result is a local optimum: no single one of them can give up one more step. It is proven by
     a last simulation of the generated C++ itself, and for each skip stream by one with a step less.
@@ -182,7 +185,8 @@ class _Sizing:
         self.simulations = 0
         self.base = project_settings(self.project)
         self.run = TimedRun(self.project, compile_project(project_dir, timed=True), folder)
-        unlimited = self._around(UNLIMITED)
+        unlimited = {stream.name: UNLIMITED for stream in self.project.streams}
+        unlimited.update(dict.fromkeys(self._names("parameter"), MIN_DEPTH))
         # One frame records which streams every iteration uses; the rest is replayed.
         self.run(self._settings(unlimited), 1)
         self.replay = Replay(self.project, self.run.pattern, folder)
@@ -220,29 +224,31 @@ class _Sizing:
             simulations=self.simulations,
         )
 
-    def _searched(self) -> list[ProjectStream]:
-        return [stream for stream in self.project.streams if stream.kind in _SEARCHED]
-
-    def _around(self, more: int) -> dict[str, int]:
-        """Unlimited activation and skip streams; ``more`` tokens in windows and their buffers."""
-        depths = {}
-        for stream in self.project.streams:
-            if stream.kind in _SEARCHED:
-                depths[stream.name] = UNLIMITED
-            elif stream.kind == "parameter":
-                depths[stream.name] = MIN_DEPTH
-            else:
-                depths[stream.name] = max(stream.depth, MIN_DEPTH) + more
-        return depths
+    def _names(self, *kinds: str) -> list[str]:
+        return [stream.name for stream in self.project.streams if stream.kind in kinds]
 
     def _unlimited(self) -> dict[str, int]:
-        """`_around` with the fewest tokens that do not limit the rate."""
+        """Unlimited streams, but for those outside the search."""
         for more in _MORE_TOKENS:
-            depths = self._around(more)
-            period = _period(self._simulate(depths))
-            if period is not None and period <= self.full_rate:
-                return depths
-        raise RuntimeError("unlimited streams do not reach their own rate")
+            depths = {
+                stream.name: max(stream.depth, MIN_DEPTH) + more
+                for stream in self.project.streams
+                if stream.kind == "internal"
+            }
+            depths.update(dict.fromkeys(self._names("parameter"), MIN_DEPTH))
+            depths.update(dict.fromkeys(self._names(*_SEARCHED), UNLIMITED))
+            if self._holds(depths):
+                return self._with_short_windows(depths)
+        raise RuntimeError("the window buffers slow the design whatever lies around them")
+
+    def _with_short_windows(self, depths: dict[str, int]) -> dict[str, int]:
+        """Two tokens in every window stream that does not limit the rate with them."""
+        short = dict.fromkeys(self._names("window"), MIN_DEPTH)
+        if self._holds({**depths, **short}):
+            return {**depths, **short}
+        alone = [name for name in short if self._holds({**depths, name: MIN_DEPTH})]
+        together = {**depths, **dict.fromkeys(alone, MIN_DEPTH)}
+        return together if self._holds(together) else depths
 
     def _settings(self, depths: dict[str, int]) -> RunSettings:
         fifos = {
@@ -281,7 +287,8 @@ class _Sizing:
         if result is None:
             raise RuntimeError("the depths of a schedule at the full rate do not keep it")
         depths = self._trimmed(result, depths)
-        order = sorted(self._searched(), key=lambda s: -self._storage(s, depths[s.name]))
+        searched = [stream for stream in self.project.streams if stream.kind in _SEARCHED]
+        order = sorted(searched, key=lambda s: -self._storage(s, depths[s.name]))
         for index, stream in enumerate(order):
             if self.progress:
                 self.progress(index, len(order))

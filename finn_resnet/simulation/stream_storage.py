@@ -18,11 +18,14 @@ _LUT_PER_URAM = 4608.0
 
 @cache
 def storage(depth: int, width_bits: int) -> float:
-    """Cost of a FIFO of ``depth`` tokens in LUT equivalents, by the cost model."""
+    """Storage of ``depth`` tokens in LUT equivalents, by the cost model, without FIFO control."""
+    return _luts(depth, width_bits) - _luts(depth, 0)
+
+
+def _luts(depth: int, width_bits: int) -> float:
     cost = fifo_cost(depth, width_bits)
-    return (
-        cost.lut + _LUT_PER_FF * cost.ff + _LUT_PER_BRAM36 * cost.bram36 + _LUT_PER_URAM * cost.uram
-    )
+    registers_and_luts = cost.lut + _LUT_PER_FF * cost.ff
+    return registers_and_luts + _LUT_PER_BRAM36 * cost.bram36 + _LUT_PER_URAM * cost.uram
 
 
 @cache
