@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from finn_resnet.config import BuildConfig
 from finn_resnet.output_folder import HLS_FOLDER
 from finn_resnet.report.latency import frame_latency
+from finn_resnet.report.occupancy import occupancy_curve
 from finn_resnet.report.report_file import read_report, update_report
 
 if TYPE_CHECKING:
@@ -144,12 +145,14 @@ def _record_changed_codes(changed: int, cfg: BuildConfig) -> None:
 
 
 def simulation_section(result: SimulationResult, cfg: BuildConfig) -> dict[str, Any]:
-    """Section `simulation`: measured on the C++, cycle by cycle; `fps` at the build's clock."""
+    """Section `simulation`: measured on the C++, cycle by cycle.
+
+    `fps` is at the build's clock. A stream that was traced has its `occupancy` over time.
+    """
     measured = result.to_dict()
     cycles = measured["cycles_per_frame"]
+    for entry in measured["streams"]:
+        traced = result.stream[entry["name"]]
+        if traced.writes:
+            entry["occupancy"] = occupancy_curve(traced.writes, traced.reads)
     return {**measured, "fps": cfg.clock_mhz * 1e6 / cycles if cycles else None}
-
-
-def record_simulation(section: dict[str, Any], cfg: BuildConfig) -> None:
-    """Write the section of `simulation_section`."""
-    update_report(cfg.output_dir, "simulation", section)

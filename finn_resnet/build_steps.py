@@ -7,12 +7,12 @@ can be left out, reordered where that makes sense, or replaced by a user's own.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finn_resnet import build_report, progress
 from finn_resnet.config import BuildConfig
-from finn_resnet.output_folder import HLS_FOLDER
+from finn_resnet.errors import UserError
+from finn_resnet.simulate_output import simulate_output
 from finn_resnet.verify_output import verify_output
 
 if TYPE_CHECKING:
@@ -165,15 +165,9 @@ def step_simulate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     Raises:
         UserError: the design stands still; the message names the tasks and depths that free it.
     """
-    from finn_resnet.simulation.simulate import simulate_project
-
-    result = simulate_project(
-        Path(cfg.output_dir) / HLS_FOLDER,
-        frames=cfg.simulation_frames,
-        progress=progress.current().update,
-    )
-    section = build_report.simulation_section(result.demand_progress(), cfg)
-    build_report.record_simulation(section, cfg)
+    section = simulate_output(cfg).section
+    if section["deadlock"]:
+        raise UserError(section["deadlock"])
     return model
 
 

@@ -339,6 +339,7 @@ def simulate(output_dir: str, depths: str | None, **options: Any) -> int:
     report.json and report.html are updated.
     """
     from finn_resnet.finished_build import FinishedBuild
+    from finn_resnet.report.html import write_html_report
     from finn_resnet.simulate_output import read_depths, simulate_output
 
     build = FinishedBuild.open(output_dir)
@@ -350,6 +351,7 @@ def simulate(output_dir: str, depths: str | None, **options: Any) -> int:
     with _display(options["quiet"], options["verbose"]) as shown:
         shown.begin("simulate", 1, 1)
         outcome = simulate_output(cfg, depths=chosen, **rates)
+    write_html_report(output_dir)
     if not options["quiet"]:
         from finn_resnet.report.simulation_table import render_simulation
 

@@ -12,7 +12,7 @@ from finn_resnet import build_report, progress
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
 from finn_resnet.output_folder import HLS_FOLDER
-from finn_resnet.report.html import write_html_report
+from finn_resnet.report.report_file import update_report
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,21 @@ def simulate_output(
     Raises:
         UserError: no C++ compiler, illegal rates, frames or depths.
     """
+    from finn_resnet.simulation.project import load_project
     from finn_resnet.simulation.simulate import SimulationInterrupted, simulate_project
 
+    folder = Path(cfg.output_dir) / HLS_FOLDER
+    streams = load_project(folder).streams
+    skips = [name for item in streams if item.kind == "skip" for name in item.fifo_names]
     interrupted = False
     try:
         result = simulate_project(
-            Path(cfg.output_dir) / HLS_FOLDER,
+            folder,
             frames=cfg.simulation_frames,
             depths=depths,
             input_rate=input_rate,
             output_rate=output_rate,
+            trace=skips,
             progress=progress.current().update,
         )
     except SimulationInterrupted as stopped:
@@ -58,8 +63,7 @@ def simulate_output(
         result, interrupted = stopped.result, True
     section = build_report.simulation_section(result, cfg)
     if not depths and input_rate == output_rate == 1:
-        build_report.record_simulation(section, cfg)
-        write_html_report(cfg.output_dir)
+        update_report(cfg.output_dir, "simulation", section)
     return SimulationOutcome(section, interrupted)
 
 

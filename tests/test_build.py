@@ -14,6 +14,7 @@ from finn_resnet.build import build, find_step
 from finn_resnet.build_steps import DEFAULT_STEPS
 from finn_resnet.cli import run
 from finn_resnet.config import BuildConfig
+from finn_resnet.config.keys import DEFAULT_OPTIMISATIONS
 from finn_resnet.errors import UserError
 from finn_resnet.report import SECTIONS, read_report
 from tests.qonnx_models import residual_network
@@ -100,14 +101,82 @@ def test_the_build_is_proven_bit_exact(built):
     assert verification["compared_codes"] > 10_000
     assert verification["mismatched_codes"] == 0
     assert verification["first_mismatch"] is None
-    for facts in read_report(built)["optimisations"].values():
+    optimisations = read_report(built)["optimisations"]
+    assert set(optimisations) == {*DEFAULT_OPTIMISATIONS, "size_streams"}
+    for facts in optimisations.values():
         assert facts["applied"] is True and facts["changed_codes"] == 0
+
+
+def test_the_rate_is_measured_on_the_sized_design(built):
+    report = read_report(built)
+    measured = report["simulation"]
+    assert measured["deadlock"] is None and measured["is_steady"]
+    # A pipeline drains once a frame, which the cost model leaves out and small frames show.
+    assert measured["cycles_per_frame"] >= report["throughput"]["cycles_per_frame"]
+    assert measured["cycles_per_frame"] <= 1.3 * report["throughput"]["cycles_per_frame"]
+    sizing = report["optimisations"]["size_streams"]
+    assert sizing["sized_period"] == measured["cycles_per_frame"]
+    skips = [stream for stream in measured["streams"] if stream["kind"] == "skip"]
+    assert skips and all(0 < s["max_occupancy"] <= s["depth"] for s in skips)
+    assert all(stream["occupancy"]["tokens"] for stream in skips)
+    bits = sum(stream["depth"] * stream["width_bits"] for stream in skips)
+    assert bits == report["totals"]["skip_buffer_bits"]
+
+
+def test_simulate_repeats_the_measurement(copy, capsys):
+    before = read_report(copy)["simulation"]
+    assert run(["simulate", str(copy), "--frames", "5"]) == 0
+    out = capsys.readouterr().out
+    assert f"{before['cycles_per_frame']:,} cycles per frame (steady)" in out
+    assert read_report(copy)["simulation"]["frames"] == 5
+
+
+def test_simulate_finds_memory_as_the_bottleneck(copy, capsys):
+    before = read_report(copy)
+    assert run(["simulate", str(copy), "--input-rate", "0.02"]) == 0
+    assert "bottleneck input" in capsys.readouterr().out
+    assert read_report(copy) == before, "a run with other rates is not the build's"
+
+
+def test_depths_by_hand_that_deadlock_are_refused_with_the_remedy(copy, tmp_path, capsys):
+    streams = json.loads((copy / "hls" / "project.json").read_text())["streams"]
+    skips = {stream["name"]: 1 for stream in streams if stream["kind"] == "skip"}
+    (tmp_path / "depths.json").write_text(json.dumps(skips))
+    before = read_report(copy)
+    assert run(["simulate", str(copy), "--depths", str(tmp_path / "depths.json"), "-q"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: deadlock at cycle ") and err.count("\n") == 1
+    assert "which is full" in err and "raise the depth of" in err
+    assert read_report(copy) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--frames", "2"], "at least 3"),
+        (["--input-rate", "0"], "must be above 0"),
+        (["--output-rate", "2"], "must be above 0"),
+        (["--depths", "none.json"], "cannot be read"),
+        (["--depths", "list.json"], "must hold an object"),
+        (["--depths", "zero.json"], "must be at least 1"),
+        (["--depths", "name.json"], "no stream is named"),
+    ],
+)
+def test_bad_simulations_are_refused(built, tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "zero.json").write_text('{"conv8_out": 0}')
+    (tmp_path / "name.json").write_text('{"conv8_outt": 4}')
+    assert run(["simulate", str(built), "-q", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and err.count("\n") == 1 and message in err
 
 
 def test_the_output_folder_is_complete(built):
     names = {path.name for path in built.iterdir()}
     assert names == {
         "build_config.json",
+        "deploy",
         "hls",
         "intermediate_models",
         "report.html",
@@ -192,15 +261,16 @@ def test_the_published_form_reports_the_codes_it_changes(model, cxx, tmp_path):
 
 def test_a_skipped_verification_says_so(model, tmp_path, capsys):
     arguments = ["build", model, "--board", "KV260", "--output-dir", str(tmp_path / "out")]
-    steps = json.dumps(
-        [step for step in DEFAULT_STEPS if step not in ("step_simulate", "step_size_streams")]
-    )
+    skipped = ("step_simulate", "step_size_streams")
+    steps = json.dumps([step for step in DEFAULT_STEPS if step not in skipped])
     assert (
         run([*arguments, "--mode", "paper", "--skip-verification", "--set", f"steps={steps}"]) == 0
     )
     assert read_report(tmp_path / "out")["verification"] is None
-    assert "has not been compared with the model" in capsys.readouterr().out
-    assert "has not been compared" in (tmp_path / "out" / "report.html").read_text()
+    out = capsys.readouterr().out
+    assert "has not been compared with the model" in out and "unproven" in out
+    html = (tmp_path / "out" / "report.html").read_text()
+    assert "has not been compared" in html and "Not simulated" in html
 
 
 def test_a_build_repeats_to_the_same_bytes(built, model, tmp_path):

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from finn_resnet.output_folder import HLS_FOLDER, INTERMEDIATE_FOLDER
+from finn_resnet.report.occupancy import draw_occupancy
 from finn_resnet.report.report_file import read_report
 from finn_resnet.report.roofline import DesignPoint, board_roofline, draw_roofline
 from finn_resnet.report.table import RESOURCES, result_lines
+from finn_resnet.report.timeline import draw_timeline, shown_tasks
 
 HTML_NAME = "report.html"
 _FIRST_HARDWARE_STEP = "lower_to_hardware"
@@ -37,6 +39,7 @@ def write_html_report(output_dir: str | Path) -> Path:
         layers=_layer_rows(report),
         roofline=_roofline(report, folder),
         graphs=_graphs(folder),
+        **_simulation_pictures(report["simulation"]),
     )
     path = folder / HTML_NAME
     path.write_text(text, encoding="utf-8")
@@ -92,6 +95,16 @@ def _roofline(report: dict[str, Any], folder: Path) -> str | None:
     ]
     board = report["board"]
     return draw_roofline(board_roofline(board["budget"]["dsp"], board["clock_mhz"]), points)
+
+
+def _simulation_pictures(section: dict[str, Any] | None) -> dict[str, str | None]:
+    """Task timeline and occupancy of the traced streams; None where there is nothing to show."""
+    tasks = shown_tasks(section["tasks"]) if section else []
+    traced = [stream for stream in (section or {}).get("streams", []) if "occupancy" in stream]
+    return {
+        "timeline": draw_timeline(tasks) if tasks else None,
+        "occupancy": draw_occupancy(traced) if traced else None,
+    }
 
 
 def _graphs(folder: Path) -> dict[str, str]:

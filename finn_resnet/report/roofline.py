@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 _WIDTH, _HEIGHT = 560, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 30, 24, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 50, 24, 46
 
 # Two int8 products in every DSP48E2 and cycle.
 PRODUCTS_PER_DSP = 2

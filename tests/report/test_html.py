@@ -73,6 +73,7 @@ def test_the_page_holds_every_figure(output):
     for figure in ("8,192 cycles per frame", "30,518 frames/s", "0 of 99,999 codes", "1,234.5"):
         assert figure in text
     assert 'class="bottleneck"' in text
+    assert "up to 17 of 20 tokens" in text and "frame 1: cycles 8,192 to 16,384" in text
     assert text.count('<svg class="graph"') == 2
     assert text.count(">StreamConv</text>") == 2 * 7
     assert re.search(r"cost model: 376\.8 GMAC/s", text), "12,345,678 MACs at 30,517.6 frames/s"

@@ -59,7 +59,18 @@ REPORT = {
         "is_steady": True,
         "bottleneck": "conv1",
         "deadlock": None,
-        "streams": [],
+        "finished_frames": 4,
+        "streams": [
+            {
+                "name": "conv1_skip",
+                "kind": "skip",
+                "depth": 20,
+                "max_occupancy": 17,
+                "width_bits": 8,
+                "occupancy": {"cycles": [0, 100], "tokens": [3, 17]},
+            }
+        ],
+        "tasks": [{"name": "conv1", "kind": "StreamConv", "frames": [[0, 8192], [8192, 16384]]}],
     },
     "verification": {
         "images": 10,
