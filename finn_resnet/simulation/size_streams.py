@@ -26,6 +26,7 @@ from finn_resnet.simulation.stream_storage import MIN_DEPTH, one_step_less, stor
 _TOP = "sized"
 _SEARCHED = ("activation", "skip", "window")
 _MORE_TOKENS = (0, 2, 14)
+_SEARCH_FRAMES = 3
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,8 @@ class _Sizing:
         unlimited = {stream.name: UNLIMITED for stream in self.project.streams}
         unlimited.update(dict.fromkeys(self._names("parameter"), MIN_DEPTH))
         # One frame records which streams every iteration uses; the rest is replayed.
-        self.run(self._settings(unlimited), 1)
+        recorded = self.run(self._settings(unlimited), 1)
+        self.base.ends = {stream.name: (stream.writer, stream.reader) for stream in recorded.streams}
         self.replay = Replay(self.project, self.run.pattern, folder)
         self.full_rate = self._simulate(unlimited).cycles_per_frame
 
@@ -263,7 +265,7 @@ class _Sizing:
     ) -> SimulationResult:
         self.simulations += 1
         settings = replace(self._settings(depths), spread=spread or {})
-        return self.replay(settings, self.frames)
+        return self.replay(settings, _SEARCH_FRAMES)
 
     def _needed(self, result: SimulationResult, stream: ProjectStream) -> int:
         """Depth with which `result` would have been the same, over all lanes."""

@@ -106,11 +106,12 @@ struct Replay {
   }
 };
 
-int run(const fr::sim::Options& options) {
+int run(fr::sim::Options options) {
   Scheduler& scheduler = Scheduler::instance();
   if (!options.settings.empty()) scheduler.settings.read(options.settings);
   scheduler.frames = options.frames;
   const Recording recording = read_recording(options.pattern);
+  options.pattern.clear();  // replayed, not recorded
   std::deque<BareChannel> channels;
   for (const auto& stream : recording.streams) {
     scheduler.add_channel(&channels.emplace_back(

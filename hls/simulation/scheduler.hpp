@@ -107,6 +107,7 @@ class Scheduler {
       if (!grow_one()) {
         if (!blocked.empty()) break;
         record_deadlock();
+        if (!settings.ends.empty()) break;  // the circle is known already
         unbind_depths();
       }
       resume();
@@ -114,7 +115,7 @@ class Scheduler {
     if (blocked.empty()) {
       for (Channel* channel : channels) channel->finish();
     } else {
-      depths_to_blame = finished();
+      depths_to_blame = finished() || !settings.ends.empty();
       circle = find_circle(blocked);
     }
     on_end();
