@@ -84,7 +84,8 @@ class Stream:
 
     def unpack(self, source: np.ndarray) -> np.ndarray:
         """Codes [N, H, W, C] from rows of ``source`` [N, padded_bytes]."""
-        rows = np.ascontiguousarray(source[:, : self.frame_bytes])
+        # A copy: the buffer is used again by the next batch.
+        rows = np.array(source[:, : self.frame_bytes], order="C")
         return rows.view(self.dtype).reshape(len(source), *self.shape)
 
     def checked(self, codes: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 from functools import cache
 from pathlib import Path
@@ -84,8 +85,9 @@ def write_scripts(
         vectors = model_vectors(model, project.description, random_pictures(model))
     folder = project.directory
     write_vectors(vectors, folder / VECTOR_FOLDER)
-    deploy = Path(output_dir).resolve() / DEPLOY_FOLDER
-    context = _context(project, board, clock_mhz, vectors.frames, _relative(deploy, folder))
+    # Relative, so that a build can be moved.
+    deploy = os.path.relpath(Path(output_dir).resolve() / DEPLOY_FOLDER, folder.resolve())
+    context = _context(project, board, clock_mhz, vectors.frames, Path(deploy).as_posix())
     written = []
     for name, template in _TEMPLATES.items():
         (folder / name).write_text(environment().get_template(template).render(context))
@@ -94,14 +96,6 @@ def write_scripts(
         shutil.copyfile(_template_folder() / name, folder / name)
         written.append(folder / name)
     return written
-
-
-def _relative(target: Path, start: Path) -> str:
-    """``target`` seen from ``start``, so that a build can be moved."""
-    start = start.resolve()
-    ups = [parent for parent in [start, *start.parents] if target.is_relative_to(parent)]
-    steps = [start, *start.parents].index(ups[0])
-    return "/".join([*[".."] * steps, target.relative_to(ups[0]).as_posix()])
 
 
 def _context(

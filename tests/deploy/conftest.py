@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from onnx import TensorProto, helper
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.boards import Board, load_board
@@ -43,6 +44,16 @@ def optimised(model: ModelWrapper) -> ModelWrapper:
 def hardware_model() -> ModelWrapper:
     """A small residual network as a hardware graph."""
     return optimised(residual_network()).transform(SetStreamDepths())
+
+
+def two_output_network() -> ModelWrapper:
+    """The small network with its first activation as a second output."""
+    model = residual_network()
+    tensor = model.get_nodes_by_op_type("Relu")[0].output[0]
+    quantised = model.find_consumer(tensor).output[0]
+    shape = [1, 4, 8, 8]
+    model.graph.output.append(helper.make_tensor_value_info(quantised, TensorProto.FLOAT, shape))
+    return model
 
 
 def with_uram(model: ModelWrapper, which: Iterable[int] | None = None) -> ModelWrapper:

@@ -45,7 +45,7 @@ def test_parallel_networks_are_legal(board_name, mode, tmp_path):
 
 
 @pytest.mark.parametrize("board_name", BOARDS)
-@pytest.mark.parametrize("name", ["resnet8", "resnet8_a8w8b16", "resnet20_a8w8b16"])
+@pytest.mark.parametrize("name", ["resnet8", "resnet20_a8w8b16"])
 def test_the_public_models_are_legal(board_name, name, shared_models, tmp_path):
     model = optimised(load_model(str(shared_models / f"{name}.onnx")))
     model = model.transform(AnnotateParallelism(load_board(board_name), "paper"))
