@@ -42,6 +42,14 @@ inline code_t<C::code_bits, C::code_signed> code_from_bytes(const std::uint8_t* 
   }
 }
 
+/// Lane of the column after column `w`; each row starts in lane 0. A counter, because a remainder
+/// of division by the number of lanes costs a divider.
+template <class C>
+inline int next_lane(int lane, int w) {
+#pragma HLS inline
+  return lane == C::lanes - 1 || w == C::w - 1 ? 0 : lane + 1;
+}
+
 /// Beats to tokens: one token per cycle (one beat per cycle where a token is wider), lane
 /// `w % lanes`, order h, w, channel group.
 template <class C>
@@ -50,6 +58,7 @@ void input_dma(stream<axi_beat>& in, stream<typename C::token_t> (&out)[C::lanes
   std::uint8_t buffer[shape::buffer_bytes] = {};
 #pragma HLS array_partition variable = buffer complete
   int fill = 0;
+  int lane = 0;
   for (int h = 0; h < C::h; ++h) {
     for (int w = 0; w < C::w; ++w) {
       for (int g = 0; g < shape::groups; ++g) {
@@ -81,8 +90,9 @@ void input_dma(stream<axi_beat>& in, stream<typename C::token_t> (&out)[C::lanes
             fill -= need;
             for (int l = 0; l < C::lanes; ++l) {
 #pragma HLS unroll
-              if (l == w % C::lanes) out[l].write(token);
+              if (l == lane) out[l].write(token);
             }
+            if (tail) lane = next_lane<C>(lane, w);
           }
         }
       }
@@ -136,6 +146,7 @@ template <class C>
 void output_dma(stream<typename C::token_t> (&in)[C::lanes], stream<axi_beat>& out) {
   using shape = dma_shape<C>;
   beat_packer<C> packer;
+  int lane = 0;
   for (int h = 0; h < C::h; ++h) {
     for (int w = 0; w < C::w; ++w) {
       for (int g = 0; g < shape::groups; ++g) {
@@ -146,7 +157,7 @@ void output_dma(stream<typename C::token_t> (&in)[C::lanes], stream<axi_beat>& o
             typename C::token_t token;
             for (int l = 0; l < C::lanes; ++l) {
 #pragma HLS unroll
-              if (l == w % C::lanes) token = in[l].read();
+              if (l == lane) token = in[l].read();
             }
             std::uint8_t bytes[shape::token_bytes];
             for (int k = 0; k < C::ch_par; ++k) {
@@ -160,6 +171,7 @@ void output_dma(stream<typename C::token_t> (&in)[C::lanes], stream<axi_beat>& o
             packer.append(bytes, g == shape::groups - 1 ? shape::tail_bytes : shape::token_bytes);
           }
           if (packer.full()) out.write(packer.take());
+          if (g == shape::groups - 1 && part == shape::parts - 1) lane = next_lane<C>(lane, w);
         }
       }
     }

@@ -50,13 +50,17 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
   using schedule = adapter_schedule<C>;
   using code = typename C::out_t::value_type;
   constexpr int columns = schedule::columns;
+  constexpr int column_groups = ceil_div(C::w, columns);
   constexpr int capacity = C::in_ch_par + C::out_ch_par;
   code buffer[columns][capacity] = {};
 #pragma HLS array_partition variable = buffer complete dim = 0
+  // The lanes of this column group; counters, because a remainder of division costs a divider.
+  int in_first = 0;
+  int out_first = 0;
+  int read = 0;
+  int written = 0;
   for (int h = 0; h < C::h; ++h) {
-    for (int wg = 0; wg < ceil_div(C::w, columns); ++wg) {
-      int read = 0;
-      int written = 0;
+    for (int wg = 0; wg < column_groups; ++wg) {
       for (int step = 0; step < schedule::steps(); ++step) {
 #pragma HLS pipeline II = 1 style = stp
         iteration();
@@ -68,8 +72,7 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
         for (int l = 0; l < C::in_lanes; ++l) {
 #pragma HLS unroll
           const int c = l % columns;
-          const int w = wg * columns + c;
-          if (reads && w < C::w && w % C::in_lanes == l) {
+          if (reads && wg * columns + c < C::w && l - c == in_first) {
             const auto& token = read_ref(in[l]);
             for (int k = 0; k < C::in_ch_par; ++k) {
 #pragma HLS unroll
@@ -80,8 +83,7 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
         for (int l = 0; l < C::out_lanes; ++l) {
 #pragma HLS unroll
           const int c = l % columns;
-          const int w = wg * columns + c;
-          if (writes && w < C::w && w % C::out_lanes == l) {
+          if (writes && wg * columns + c < C::w && l - c == out_first) {
             typename C::out_t token;
             for (int k = 0; k < C::out_ch_par; ++k) {
 #pragma HLS unroll
@@ -96,6 +98,13 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
           }
         }
         written += writes ? 1 : 0;
+        if (step == schedule::steps() - 1) {
+          read = 0;
+          written = 0;
+          const bool row_ends = wg == column_groups - 1;
+          in_first = row_ends || in_first == C::in_lanes - columns ? 0 : in_first + columns;
+          out_first = row_ends || out_first == C::out_lanes - columns ? 0 : out_first + columns;
+        }
       }
     }
   }

@@ -38,12 +38,14 @@ struct window_shape {
   /// Whether some window has picture row `h` at its row `i`.
   static constexpr bool needs_row(int i, int h) {
     const int y = h + C::pad_top - i;
-    return y >= 0 && y % C::stride_h == 0 && y / C::stride_h < C::oh;
+    return y >= 0 && y % C::stride_h == 0 && y < C::oh * C::stride_h;
   }
-  /// Whether some window has picture column `w` at its column `j`.
-  static constexpr bool needs_column(int j, int w) {
-    const int x = w + C::pad_left - j;
-    return x >= 0 && x % group_step == 0 && x / group_step < column_groups;
+  /// Whether some window has the lane's `k`-th column at its column `j`. The tap lies a whole
+  /// number of lane columns off the window's first, so no wide division is needed.
+  static constexpr bool needs_column(int j, int k) {
+    const int x = k + (lane_of(j) + C::pad_left - j) / C::in_lanes;
+    constexpr int step = group_step / C::in_lanes;
+    return x >= 0 && x % step == 0 && x < column_groups * step;
   }
 };
 
@@ -60,7 +62,7 @@ void window_slice(stream<typename C::token_t>& in, stream<typename C::token_t>& 
 #pragma HLS pipeline II = 1 style = stp
         iteration();
         const typename C::token_t token = in.read();
-        if (shape::needs_row(I, h) && shape::needs_column(J, k * C::in_lanes + lane)) {
+        if (shape::needs_row(I, h) && shape::needs_column(J, k)) {
           tap.write(token);
         }
         link.write(token);
@@ -80,7 +82,7 @@ void window_slice_last(stream<typename C::token_t>& in, stream<typename C::token
 #pragma HLS pipeline II = 1 style = stp
         iteration();
         const typename C::token_t token = in.read();
-        if (shape::needs_row(I, h) && shape::needs_column(J, k * C::in_lanes + lane)) {
+        if (shape::needs_row(I, h) && shape::needs_column(J, k)) {
           tap.write(token);
         }
       }
