@@ -27,7 +27,7 @@ from finn_resnet.parallelism.engine_model import ConvEngine, EngineFactors
 
 DEFAULT_CAPS = {"dsp": 1.0, "lut": 0.7, "ff": 0.9, "bram36": 0.9, "uram": 0.9}
 # How far from the relaxation's optimum candidates are taken into the MILP, and when it stops.
-_REACH = 0.02
+_REACH = 0.01
 # Cycle counts tried first, relative to the bound that the multipliers alone set.
 _BRACKET = (1.2, 3.0)
 _FEASIBILITY_GAP = 0.1
