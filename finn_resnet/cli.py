@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from finn_resnet.build import BuildResult
+    from finn_resnet.parallelism.explore import SweepResult
     from finn_resnet.verify_output import OutputCheck
 
 EXIT_FAILED = 1
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
 
+_COUNT = click.IntRange(min=1)
 _SWITCHES = {"on": True, "off": False}
 
 
@@ -261,7 +264,7 @@ def _print_mapping(model: Any) -> None:
 @cli.command()
 @click.argument("output_dir", metavar="OUTPUT_DIR")
 @click.option("--images", metavar="PATH", help="Image set (.npz, .npy or a folder).")
-@click.option("--num", type=int, help="Number of images.  [10]")
+@click.option("--num", type=_COUNT, help="Number of images.  [10]")
 @click.option("--ap-int", is_flag=True, help="Compile with the vendor's integer headers.")
 @_display_options
 def verify(
@@ -368,7 +371,7 @@ def simulate(output_dir: str, depths: str | None, **options: Any) -> int:
 @cli.command()
 @click.argument("model")
 @click.option("--images", metavar="PATH", required=True, help="Labelled image set.")
-@click.option("--num", type=int, help="Number of images.  [all]")
+@click.option("--num", type=_COUNT, help="Number of images.  [all]")
 @_display_options
 def evaluate(model: str, images: str, num: int | None, **display: bool) -> None:
     """Measure the accuracy of a quantised model on labelled images.
@@ -387,6 +390,75 @@ def evaluate(model: str, images: str, num: int | None, **display: bool) -> None:
         f"{100 * result.accuracy:.2f} % of {result.images:,} images ({result.correct:,} correct, "
         f"executed in {result.precision})"
     )
+
+
+@cli.command()
+@click.argument("source", metavar="MODEL|OUTPUT_DIR")
+@click.option("--board", "boards", multiple=True, help="Board; may be repeated.  [all]")
+@click.option(
+    "--mode",
+    "modes",
+    type=click.Choice(["paper", "full"]),
+    multiple=True,
+    default=("paper", "full"),
+    help="May be repeated.  [both]",
+)
+@click.option(
+    "--share",
+    "shares",
+    type=float,
+    multiple=True,
+    default=(0.25, 0.5, 0.75, 1.0),
+    help="Share of the usual caps; may be repeated.  [0.25 0.5 0.75 1]",
+)
+@click.option("--output-dir", help="Folder of the results; a later sweep adds to it.")
+@click.option("--workers", type=_COUNT, help="Parallel processes.  [all cores]")
+@click.option("--scheduler", help="Address of a dask scheduler instead (extra dask).")
+@_display_options
+def explore(source: str, boards: tuple[str, ...], output_dir: str | None, **options: Any) -> None:
+    """Sweep budgets and boards: cycles against DSP, LUT and block RAM, by the cost model.
+
+    Every combination of board, mode, share of DSPs and share of the other resources is searched
+    once; an interrupted sweep goes on where it stopped. Writes points.csv, pareto.json and a
+    plot. For the OUTPUT_DIR of a build the plot joins its report.html.
+    """
+    from dataclasses import replace
+
+    from finn_resnet.explore_output import explore_subject, find_subject
+    from finn_resnet.report.html import write_html_report
+
+    with _display(options["quiet"], options["verbose"]) as shown:
+        shown.begin("explore", 1, 1)
+        subject = find_subject(source)
+        if boards:
+            subject = replace(subject, boards=boards)
+        if output_dir is not None:
+            subject = replace(subject, folder=Path(output_dir), is_build=False)
+        front = explore_subject(
+            subject,
+            options["modes"],
+            options["shares"],
+            options["workers"],
+            options["scheduler"],
+        )
+    if subject.is_build:
+        write_html_report(source)
+    if not options["quiet"]:
+        _print_front(front)
+        click.echo(f"written to {subject.folder}")
+
+
+def _print_front(front: Sequence[SweepResult]) -> None:
+    from rich.table import Table
+
+    table = Table(title="Pareto front (cost model)", title_justify="left")
+    for name in ("board", "mode", "cycles", "frames/s", "DSP", "LUT", "BRAM36"):
+        table.add_column(name, justify="left" if name in ("board", "mode") else "right")
+    for point in front:
+        figures = (point.cycles, point.fps, point.dsp, point.lut)
+        cells = [f"{figure:,.0f}" for figure in figures]
+        table.add_row(point.board, point.mode, *cells, f"{point.bram36:,.1f}")
+    _console().print(table)
 
 
 @cli.command()

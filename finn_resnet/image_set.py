@@ -38,6 +38,8 @@ def load_image_set(path: str | Path, count: int | None = None) -> ImageSet:
         UserError: the set is missing, malformed, empty, holds fewer than `count` images or
             pictures of different sizes, or needs Pillow where there is none.
     """
+    if count is not None and count < 1:
+        raise UserError(f"{count} images are asked for, ask for at least 1")
     path = Path(path)
     if path.is_dir():
         images, labels = _read_folder(path, count)

@@ -22,6 +22,10 @@ ORIGINAL_MODEL = f"{INTERMEDIATE_FOLDER}/00_original.onnx"
 """Copy of the model file: what the C++ is verified against."""
 SETTINGS_NAME = "build_config.json"
 """Settings the build ran with, complete."""
+EXPLORE_FOLDER = "explore"
+"""Results of a Pareto sweep."""
+PARETO_PLOT = "pareto.svg"
+"""Plot in the folder of a Pareto sweep."""
 
 
 def check_output_folder(target: Path, inputs: Iterable[Path] = ()) -> None:

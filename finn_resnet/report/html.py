@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from finn_resnet.output_folder import HLS_FOLDER, INTERMEDIATE_FOLDER
+from finn_resnet.output_folder import EXPLORE_FOLDER, HLS_FOLDER, INTERMEDIATE_FOLDER, PARETO_PLOT
 from finn_resnet.report.occupancy import draw_occupancy
 from finn_resnet.report.report_file import read_report
 from finn_resnet.report.roofline import DesignPoint, board_roofline, draw_roofline
@@ -38,6 +38,7 @@ def write_html_report(output_dir: str | Path) -> Path:
         results=result_lines(report),
         layers=_layer_rows(report),
         roofline=_roofline(report, folder),
+        pareto=_pareto(folder),
         graphs=_graphs(folder),
         **_simulation_pictures(report["simulation"]),
     )
@@ -105,6 +106,15 @@ def _simulation_pictures(section: dict[str, Any] | None) -> dict[str, str | None
         "timeline": draw_timeline(tasks) if tasks else None,
         "occupancy": draw_occupancy(traced) if traced else None,
     }
+
+
+def _pareto(folder: Path) -> str | None:
+    """The plot of a Pareto sweep of this build, without its XML head."""
+    plot = folder / EXPLORE_FOLDER / PARETO_PLOT
+    if not plot.is_file():
+        return None
+    text = plot.read_text(encoding="utf-8")
+    return text[text.index("<svg") :]
 
 
 def _graphs(folder: Path) -> dict[str, str]:

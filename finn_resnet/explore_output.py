@@ -1,0 +1,114 @@
+"""Pareto sweep of a model or of a finished build, with table and plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finn_resnet import progress
+from finn_resnet.finished_build import FinishedBuild
+from finn_resnet.output_folder import EXPLORE_FOLDER, PARETO_PLOT
+from finn_resnet.report.report_file import REPORT_NAME
+
+if TYPE_CHECKING:
+    from qonnx.core.modelwrapper import ModelWrapper
+
+    from finn_resnet.parallelism.explore import SweepResult
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is swept: a hardware graph, the boards to sweep by default, where results go.
+
+    `is_build`: the folder lies in a build, whose report shows the sweep.
+    """
+
+    graph: ModelWrapper
+    boards: tuple[str, ...]
+    folder: Path
+    is_build: bool
+
+
+def find_subject(source: str) -> Subject:
+    """The hardware graph of a build's output folder, or of a model with every optimisation.
+
+    Raises:
+        UserError: neither a build nor a model that can become hardware.
+    """
+    if (Path(source) / REPORT_NAME).is_file():
+        build = FinishedBuild.open(source)
+        boards = (build.config.board,)
+        return Subject(build.hardware_graph(), boards, build.folder / EXPLORE_FOLDER, True)
+    from finn_resnet.boards import known_boards
+    from finn_resnet.model_source import find_model
+
+    path = find_model(source)
+    folder = Path(f"{EXPLORE_FOLDER}_{path.stem}")
+    return Subject(_optimised_graph(path), tuple(known_boards()), folder, False)
+
+
+def _optimised_graph(path: Path) -> ModelWrapper:
+    from finn_resnet.importing import load_model
+    from finn_resnet.transformation import (
+        AbsorbAddIntoAccumulator,
+        ForwardWindowBuffer,
+        FuseRequantChains,
+        LowerToHardware,
+        MergeBatchNorm,
+        MergeDownsampleLoop,
+    )
+
+    model = load_model(path)
+    for transformation in (
+        MergeBatchNorm(),
+        LowerToHardware(),
+        FuseRequantChains(),
+        MergeDownsampleLoop(),
+        ForwardWindowBuffer(),
+        AbsorbAddIntoAccumulator(),
+    ):
+        model = model.transform(transformation)
+    return model
+
+
+def explore_subject(
+    subject: Subject,
+    modes: Sequence[str],
+    shares: Sequence[float],
+    workers: int | None = None,
+    scheduler: str | None = None,
+) -> list[SweepResult]:
+    """Sweep the subject; results that its folder already holds are not computed again.
+
+    Returns:
+        The Pareto front, by board and cycles.
+
+    Raises:
+        UserError: an illegal board, mode or share, or a folder that cannot be used.
+    """
+    from finn_resnet.parallelism.explore import explore, pareto_front, sweep_points
+
+    points = sweep_points(subject.boards, modes, shares)
+    results = explore(
+        subject.graph,
+        points,
+        subject.folder,
+        workers=workers,
+        scheduler=scheduler,
+        progress=progress.current().update,
+    )
+    _plot(results, subject.folder / PARETO_PLOT)
+    return pareto_front(results)
+
+
+def _plot(results: list[SweepResult], path: Path) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        progress.current().note("no plot: pip install 'finn_resnet[plot]' draws one")
+        return
+    from finn_resnet.parallelism.explore import plot_pareto
+
+    plot_pareto(results, path)
