@@ -227,6 +227,14 @@ def test_verify_catches_a_weight_changed_by_one(copy, capsys):
     assert "task conv25" not in (copy / "report.json").read_text()
 
 
+def test_cpp_edited_until_it_does_not_compile_is_a_failed_result(copy, capsys):
+    (copy / "hls" / "weights" / "conv25_weights.inc").write_text("no numbers")
+    for name in ("verify", "simulate"):
+        assert run([name, str(copy), "-q"]) == 1
+        err = capsys.readouterr().err
+        assert err.startswith("failed: the C++ does not compile") and err.count("\n") == 1
+
+
 @pytest.mark.parametrize("chosen", list(itertools.product([False, True], repeat=3)))
 def test_every_subset_of_the_optimisations_is_bit_exact(model, cxx, tmp_path, chosen):
     names = ("merge_downsample", "forward_window_buffer", "absorb_add")

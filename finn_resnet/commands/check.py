@@ -1,0 +1,47 @@
+"""`finn-resnet check`: what of a model maps to hardware."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from finn_resnet.commands.terminal import EXIT_USER_ERROR, console, display, display_options
+
+
+@click.command()
+@click.argument("model")
+@display_options
+def check(model: str, quiet: bool, verbose: bool) -> int:
+    """Say what of a model maps to hardware, node by node.
+
+    MODEL is a QONNX file or the name of a shipped model. Every place that does not map is listed
+    at once, with the reason and the remedy, and the exit code is 2.
+    """
+    from finn_resnet.importing import check_model, load_model
+    from finn_resnet.model_source import find_model
+
+    path = find_model(model)
+    with display(quiet=True, verbose=verbose):
+        tidy = load_model(path)
+        findings = check_model(tidy)
+    for finding in findings:
+        click.echo(f"error: {finding}", err=True)
+    if findings:
+        click.echo(f"{path}: {len(findings)} of its nodes cannot become hardware", err=True)
+        return EXIT_USER_ERROR
+    if not quiet:
+        _print_mapping(tidy)
+        click.echo(f"{path}: every node maps to hardware")
+    return 0
+
+
+def _print_mapping(model: Any) -> None:
+    from rich.table import Table
+
+    from finn_resnet.node_mapping import map_nodes
+
+    table = Table("node", "operator", "hardware tasks")
+    for mapping in map_nodes(model):
+        table.add_row(mapping.node, mapping.op, " + ".join(mapping.tasks) or "none: relabels codes")
+    console().print(table)

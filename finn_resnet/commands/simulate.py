@@ -1,0 +1,61 @@
+"""`finn-resnet simulate`: the C++ of a build, cycle by cycle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from finn_resnet.commands.terminal import (
+    EXIT_INTERRUPTED,
+    console,
+    cpp_faults,
+    display,
+    display_options,
+    fail_result,
+)
+from finn_resnet.errors import UserError
+
+
+@click.command()
+@click.argument("output_dir", metavar="OUTPUT_DIR")
+@click.option("--frames", type=int, help="Overlapping frames, at least 3.  [the build's, 4]")
+@click.option("--depths", metavar="JSON", help='File of stream depths to try: {"stream": tokens}.')
+@click.option("--input-rate", type=float, default=1.0, help="Beats per cycle from memory.  [1]")
+@click.option("--output-rate", type=float, default=1.0, help="Beats per cycle to memory.  [1]")
+@display_options
+def simulate(output_dir: str, depths: str | None, **options: Any) -> int:
+    """Run the C++ of a build cycle by cycle, as the hardware would.
+
+    Reports the frame rate, the latency, where tasks wait, and how full streams get; a deadlock is
+    reported with the tasks in it and the depths that free it. Without --depths and rates
+    report.json and report.html are updated.
+    """
+    from finn_resnet.finished_build import FinishedBuild
+    from finn_resnet.report.html import write_html_report
+    from finn_resnet.simulate_output import read_depths, simulate_output
+
+    build = FinishedBuild.open(output_dir)
+    rates = {"input_rate": options["input_rate"], "output_rate": options["output_rate"]}
+    chosen = read_depths(depths)
+    cfg = build.config
+    if options["frames"] is not None:
+        cfg = cfg.replace(simulation_frames=options["frames"])
+    try:
+        with display(options["quiet"], options["verbose"]) as shown:
+            shown.begin("simulate", 1, 1)
+            outcome = simulate_output(cfg, depths=chosen, **rates)
+    except cpp_faults() as fault:
+        return fail_result(str(fault))
+    write_html_report(output_dir)
+    if not options["quiet"]:
+        from finn_resnet.report.simulation_table import render_simulation
+
+        console().print(render_simulation(outcome.section))
+    if outcome.interrupted:
+        return EXIT_INTERRUPTED
+    if outcome.section["deadlock"]:
+        if chosen:
+            raise UserError(outcome.section["deadlock"])
+        return fail_result(outcome.section["deadlock"])
+    return 0

@@ -1,0 +1,77 @@
+"""What the commands share: display options, console, exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from finn_resnet.progress import Progress
+
+EXIT_FAILED = 1
+"""A result is not what was promised: codes differ, the design stands still."""
+EXIT_USER_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+COUNT = click.IntRange(min=1)
+"""Type of options that count something."""
+
+
+def display_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options `--quiet` and `--verbose` of a command that takes its time."""
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
+    verbose = click.option("-v", "--verbose", is_flag=True, help="Show warnings of the libraries.")
+    return quiet(verbose(command))
+
+
+def display(quiet: bool, verbose: bool) -> AbstractContextManager[Progress]:
+    """The progress display of a command; library warnings only where asked for."""
+    import logging
+    import warnings
+
+    from finn_resnet import progress
+
+    if not verbose:
+        # qonnx and onnxruntime warn about their own workings, which a user cannot act on.
+        warnings.simplefilter("ignore")
+        logging.getLogger().setLevel(logging.ERROR)
+    return progress.use(progress.for_terminal(quiet))
+
+
+def console() -> Console:
+    """Where tables are printed."""
+    from rich.console import Console
+
+    screen = Console()
+    if not screen.is_terminal:
+        # A pipe has no width; do not fold tables to the 80 columns rich assumes.
+        screen.width = 160
+    return screen
+
+
+def codes_exit(mismatched_codes: int, first_mismatch: Any) -> int:
+    """Exit code of a comparison; says on standard error what differs."""
+    if not mismatched_codes:
+        return 0
+    return fail_result(
+        f"{mismatched_codes:,} codes of the C++ differ from the model; first: {first_mismatch}"
+    )
+
+
+def cpp_faults() -> tuple[type[Exception], ...]:
+    """What goes wrong with C++ a user has edited: it does not compile, or breaks its own rules."""
+    from finn_resnet.simulation.compiler import CompilationError
+    from finn_resnet.simulation.runner import SimulationError
+
+    return CompilationError, SimulationError
+
+
+def fail_result(message: str) -> int:
+    """Report a result that is not what was promised, in one line; the exit code for it."""
+    click.echo(f"failed: {message}", err=True)
+    return EXIT_FAILED

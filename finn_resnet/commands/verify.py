@@ -1,0 +1,75 @@
+"""`finn-resnet verify`: the C++ of a build against its model, again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from finn_resnet.commands.terminal import (
+    COUNT,
+    codes_exit,
+    cpp_faults,
+    display,
+    display_options,
+    fail_result,
+)
+
+if TYPE_CHECKING:
+    from finn_resnet.verify_output import OutputCheck
+
+
+@click.command()
+@click.argument("output_dir", metavar="OUTPUT_DIR")
+@click.option("--images", metavar="PATH", help="Image set (.npz, .npy or a folder).")
+@click.option("--num", type=COUNT, help="Number of images.  [10]")
+@click.option("--ap-int", is_flag=True, help="Compile with the vendor's integer headers.")
+@display_options
+def verify(
+    output_dir: str, images: str | None, num: int | None, ap_int: bool, **chosen_display: bool
+) -> int:
+    """Compare the C++ of a build with its model again, on images of your choice.
+
+    Every quantised tensor is compared, code by code. The C++ is taken as it lies in the folder, so
+    a change to it is found. report.json and report.html are updated; the exit code is 1 where a
+    code differs.
+    """
+    from finn_resnet import build_report
+    from finn_resnet.finished_build import FinishedBuild
+    from finn_resnet.report.html import write_html_report
+    from finn_resnet.verify_output import verify_output
+
+    build = FinishedBuild.open(output_dir)
+    chosen = {"verify_images": images, "verify_num_images": num}
+    steps = ["ap_int" if ap_int else "native"]
+    given = {key: value for key, value in chosen.items() if value is not None}
+    cfg = build.config.replace(verify_steps=steps, **given)
+    try:
+        with display(**chosen_display) as shown:
+            shown.begin("verify", 1, 1)
+            check = verify_output(build.hardware_graph(), cfg, ap_int=ap_int)
+    except cpp_faults() as fault:
+        return fail_result(str(fault))
+    build_report.record_verification({steps[0]: check}, cfg)
+    write_html_report(output_dir)
+    if not chosen_display["quiet"]:
+        for line in _verification_lines(check):
+            click.echo(line)
+    result = check.verification
+    return codes_exit(result.mismatched_codes, result.first_mismatch)
+
+
+def _verification_lines(check: OutputCheck) -> list[str]:
+    result = check.verification
+    lines = [
+        f"{result.mismatched_codes:,} of {result.compared_codes:,} codes differ from the "
+        f"{check.reference}, in {len(result.compared_tensors)} tensors on {result.images:,} images"
+    ]
+    if check.changed_codes:
+        lines.append(f"{check.changed_codes:,} codes changed from the original model, as asked for")
+    if result.accuracy_accelerator is not None:
+        lines.append(
+            f"accuracy {100 * result.accuracy_accelerator:.2f} %, of the model "
+            f"{100 * result.accuracy_reference:.2f} %"
+        )
+    return lines
