@@ -235,6 +235,19 @@ def test_cpp_edited_until_it_does_not_compile_is_a_failed_result(copy, capsys):
         assert err.startswith("failed: the C++ does not compile") and err.count("\n") == 1
 
 
+def test_the_published_buffer_ratios_are_reported(built):
+    """Eq. 25 against eq. 26 on 8x8 pictures: (4*8 + 5) codes a channel against 2*8 + 2."""
+    facts = read_report(built)["optimisations"]
+    steps = ("merge_downsample", "forward_window_buffer", "absorb_add")
+    bits = [facts[steps[0]]["formula_skip_bits_before"]]
+    bits += [facts[name]["formula_skip_bits_after"] for name in steps]
+    identity_before, downsample_before = 37 * 4 * 8, 37 * 4 * 8
+    identity_after, downsample_after = 18 * 4 * 8, 10 * 6 * 8
+    assert bits[0] == identity_before + downsample_before
+    assert bits[1] == identity_before + downsample_after
+    assert bits[2] == bits[3] == identity_after + downsample_after
+
+
 @pytest.mark.parametrize("chosen", list(itertools.product([False, True], repeat=3)))
 def test_every_subset_of_the_optimisations_is_bit_exact(model, cxx, tmp_path, chosen):
     names = ("merge_downsample", "forward_window_buffer", "absorb_add")

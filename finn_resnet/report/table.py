@@ -119,7 +119,9 @@ def result_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("throughput (cost model)", _throughput_line(report["throughput"])),
         ("simulation of the C++", _simulation_line(report["simulation"])),
         ("verification", _verification_line(report["verification"])),
+        ("stream sizing", _sizing_line(report["optimisations"])),
         ("stream buffers", _buffer_line(report["totals"])),
+        ("skip buffers by formula", _formula_line(report["optimisations"])),
         ("optimisations", _optimisation_line(report["optimisations"])),
         ("time", _time_line(report["timings_s"])),
     ]
@@ -167,6 +169,23 @@ def _buffer_line(totals: dict[str, Any] | None) -> str:
     return (
         f"skip connections {totals['skip_buffer_bits']:,} bits, window buffers "
         f"{totals['window_buffer_bits']:,} bits"
+    )
+
+
+def _sizing_line(section: dict[str, Any] | None) -> str:
+    sizing = (section or {}).get("size_streams")
+    return sizing["summary"] if sizing else "not run: depths of the published formulas"
+
+
+def _formula_line(section: dict[str, Any] | None) -> str:
+    """Storage of the skip connections before the first and after the last optimisation."""
+    steps = [facts for facts in (section or {}).values() if "formula_skip_bits_before" in facts]
+    if not steps or not steps[0]["formula_skip_bits_before"]:
+        return "no residual branch"
+    before, after = steps[0]["formula_skip_bits_before"], steps[-1]["formula_skip_bits_after"]
+    return (
+        f"{before:,} bits without the optimisations, {after:,} with them "
+        f"(ratio {after / before:.3f})"
     )
 
 

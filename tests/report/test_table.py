@@ -79,8 +79,19 @@ REPORT = {
         "first_mismatch": None,
     },
     "optimisations": {
-        "merge_downsample": {"applied": True, "changed_codes": 0},
-        "absorb_add": {"applied": True, "changed_codes": 17},
+        "merge_downsample": {
+            "applied": True,
+            "changed_codes": 0,
+            "formula_skip_bits_before": 2000,
+            "formula_skip_bits_after": 1500,
+        },
+        "absorb_add": {
+            "applied": True,
+            "changed_codes": 17,
+            "formula_skip_bits_before": 1500,
+            "formula_skip_bits_after": 1000,
+        },
+        "size_streams": {"applied": True, "changed_codes": 0, "summary": "8,200 with the sized"},
     },
     "timings_s": {"generate": 0.5, "verify": 7.25},
 }
@@ -109,6 +120,8 @@ def test_every_figure_is_shown():
         "4,321 bits",
         "8,765 bits",
         "absorb_add: on (17 codes changed)",
+        "8,200 with the sized",
+        "2,000 bits without the optimisations, 1,000 with them (ratio 0.500)",
         "longest step verify 7.2 s",
     ):
         assert figure in text
