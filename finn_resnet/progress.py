@@ -92,11 +92,12 @@ class LiveProgress(Progress):
         """See `Progress.end`."""
         self._rich.update(self._steps, advance=1)
         self._rich.update(self._inner, visible=False)
-        self.note(f"[green]✓[/green] {step} [dim]{seconds:.1f} s[/dim]")
+        self._rich.console.print(f"[green]✓[/green] {step} [dim]{seconds:.1f} s[/dim]")
 
     def note(self, text: str) -> None:
         """See `Progress.note`."""
-        self._rich.console.print(text, highlight=False)
+        # Brackets of a text are its own, not rich's markup.
+        self._rich.console.print(text, highlight=False, markup=False)
 
     def close(self) -> None:
         """See `Progress.close`."""

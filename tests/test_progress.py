@@ -61,7 +61,9 @@ def test_live_progress_keeps_finished_steps(monkeypatch):
         display.begin("generate", 1, 2)
         display.update(3, 4)
         display.end("generate", 0.5)
+        display.note("pip install 'x[plot]'")
     assert "generate" in terminal.getvalue()
+    assert "pip install 'x[plot]'" in terminal.getvalue()
 
 
 def test_logs_get_plain_lines_and_quiet_gets_none(monkeypatch):

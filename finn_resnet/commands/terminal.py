@@ -44,10 +44,10 @@ def display(quiet: bool, verbose: bool) -> AbstractContextManager[Progress]:
 
 
 def console() -> Console:
-    """Where tables are printed."""
+    """Where tables are printed; brackets in names are their own, not markup."""
     from rich.console import Console
 
-    screen = Console()
+    screen = Console(markup=False)
     if not screen.is_terminal:
         # A pipe has no width; do not fold tables to the 80 columns rich assumes.
         screen.width = 160
