@@ -21,6 +21,7 @@ class HardwareGraph:
         self._types = {}
         self._rng = np.random.default_rng(seed)
         self._shape = {"input": (h, w, ch)}
+        self._weight_shapes = {}
         self.input = self._node(
             "InputDMA", "input_dma", ["input"], ["codes"], h=h, w=w, ch=ch, code_bytes=1, signed=0
         )[0]
@@ -36,6 +37,7 @@ class HardwareGraph:
     def _weights(self, name, och, fh, fw, ich):
         values = self._rng.integers(-127, 128, (och, fh, fw, ich)).astype(np.float32)
         self._initialisers.append((f"{name}_weights", values))
+        self._weight_shapes[f"{name}_weight_stream"] = values.shape
         self._node(
             "ParameterStream",
             f"{name}_parameters",
@@ -48,6 +50,7 @@ class HardwareGraph:
             repeats=1,
             bits=8,
         )
+        self._types[f"{name}_weight_stream"] = DataType["INT8"]
         bias = self._rng.integers(-500, 500, och).astype(np.float32)
         self._initialisers.append((f"{name}_bias", bias))
         return [f"{name}_weight_stream", f"{name}_bias"]
@@ -61,6 +64,7 @@ class HardwareGraph:
         geometry.update(oh=oh, ow=ow, fh=k, fw=k, stride=[stride] * 2, pads=[pad] * 4)
         outputs = [f"{name}_window"] + ([f"{name}_forward"] if forward else [])
         self._node("WindowBuffer", f"{name}_buffer", [x], outputs, forward=int(forward), **geometry)
+        self._shape[f"{name}_window"] = (oh, ow, k * k * ich)
         inputs = [f"{name}_window", *self._weights(name, och, k, k, ich)]
         extra = {}
         made = [f"{name}_out"]
@@ -155,6 +159,8 @@ class HardwareGraph:
             model.set_tensor_datatype(name, datatype)
             if name in self._shape:
                 model.set_tensor_shape(name, [1, *self._shape[name]])
+        for name, shape in self._weight_shapes.items():
+            model.set_tensor_shape(name, list(shape))
         return model
 
 
