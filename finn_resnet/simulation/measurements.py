@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -289,37 +288,3 @@ def _stream(item: dict[str, Any], project: Project) -> StreamActivity:
         reads=tuple(item.get("reads", ())),
         **counts,
     )
-
-
-def occupancy_over_time(stream: StreamActivity, points: int = 500) -> list[tuple[int, int]]:
-    """(cycle, tokens held) of a traced stream, at most ``points`` samples, each interval's maximum.
-
-    Raises:
-        ValueError: the stream was not traced.
-    """
-    if not stream.writes:
-        raise ValueError(f"stream '{stream.name}' was not traced")
-    changes = _changes(stream.writes, stream.reads)
-    last = changes[-1][0]
-    width = max(1, -(-(last + 1) // points))
-    samples: dict[int, int] = {}
-    held = 0
-    position = 0
-    for start in range(0, last + 1, width):
-        most = held
-        while position < len(changes) and changes[position][0] < start + width:
-            held += changes[position][1]
-            most = max(most, held)
-            position += 1
-        samples[start] = most
-    return list(samples.items())
-
-
-def _changes(writes: Iterable[int], reads: Iterable[int]) -> list[tuple[int, int]]:
-    """(cycle, change of the number of tokens), one entry for each cycle with a change."""
-    change: dict[int, int] = {}
-    for cycle in writes:
-        change[cycle] = change.get(cycle, 0) + 1
-    for cycle in reads:
-        change[cycle] = change.get(cycle, 0) - 1
-    return sorted(change.items())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from finn_resnet.errors import UserError
+from finn_resnet.errors import UserError, did_you_mean
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.deadlock import find_remedy
 from finn_resnet.simulation.measurements import SimulationResult, read_measurements
@@ -73,6 +73,7 @@ def simulate_project(
     folder = Path(project_dir)
     project = load_project(folder)
     executable = compile_project(folder, timed=True)
+    _check_fifos(project, trace)
     settings = project_settings(project, depths, restart)
     with tempfile.TemporaryDirectory(prefix="finn_resnet_") as scratch:
         rates = ["--input-rate", repr(input_rate), "--output-rate", repr(output_rate)]
@@ -91,6 +92,13 @@ def _check(frames: int, input_rate: float, output_rate: float) -> None:
     for name, rate in (("input", input_rate), ("output", output_rate)):
         if not 0 < rate <= 1:
             raise UserError(f"{name} rate {rate} must be above 0 and at most 1 beat per cycle")
+
+
+def _check_fifos(project: Project, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in project.stream_of_fifo:
+            known = did_you_mean(name, project.stream_of_fifo)
+            raise UserError(f"no stream is named '{name}'; {known}")
 
 
 def project_settings(

@@ -190,7 +190,9 @@ class _Sizing:
         unlimited.update(dict.fromkeys(self._names("parameter"), MIN_DEPTH))
         # One frame records which streams every iteration uses; the rest is replayed.
         recorded = self.run(self._settings(unlimited), 1)
-        self.base.ends = {stream.name: (stream.writer, stream.reader) for stream in recorded.streams}
+        self.base.ends = {
+            stream.name: (stream.writer, stream.reader) for stream in recorded.streams
+        }
         self.replay = Replay(self.project, self.run.pattern, folder)
         self.full_rate = self._simulate(unlimited).cycles_per_frame
 

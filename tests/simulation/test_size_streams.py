@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from qonnx.core.modelwrapper import ModelWrapper
+from qonnx.custom_op.registry import getCustomOp
+
+from finn_resnet.generation.project import generate_project
+from finn_resnet.simulation.simulate import simulate_project
+from finn_resnet.simulation.size_streams import SizeStreams
+from finn_resnet.simulation.stream_storage import MIN_DEPTH, one_step_less, storage
+from tests.simulation.conftest import residual_graph
+
+
+@pytest.fixture(scope="module", params=[(1, 6, 4), (2, 9, 8)], ids=["small", "larger"])
+def sized(request, cxx) -> tuple[ModelWrapper, SizeStreams]:
+    sizing = SizeStreams()
+    return residual_graph(*request.param).model().transform(sizing), sizing
+
+
+def test_the_sized_design_runs_at_the_full_rate(sized, tmp_path):
+    model, sizing = sized
+    report = sizing.report
+    result = simulate_project(generate_project(model, tmp_path, "net").directory, frames=5)
+    assert result.deadlock is None
+    assert result.is_steady
+    assert result.cycles_per_frame == report.sized_period == report.full_rate_period
+
+
+def test_depths_are_attributes_of_the_nodes(sized):
+    model, sizing = sized
+    nodes = {node.name: getCustomOp(node) for node in model.graph.node}
+    for stream in sizing.report.streams:
+        op = nodes[stream.node]
+        if stream.output is None:
+            assert json.loads(op.get_nodeattr("internal_depths"))[stream.name] == stream.depth
+        else:
+            assert op.depths()[stream.output] == stream.depth
+
+
+def test_no_skip_stream_can_give_up_a_step(sized):
+    _, sizing = sized
+    report = sizing.report
+    for proof in report.skip_proofs:
+        assert proof.smaller_period is None or proof.smaller_period > report.sized_period
+    tight = {proof.stream for proof in report.skip_proofs}
+    for stream in report.streams:
+        if stream.kind == "skip" and stream.name not in tight:
+            assert one_step_less(stream.depth, stream.width_bits) is None
+
+
+def test_storage_steps():
+    for width in (1, 8, 32, 128, 1000):
+        depth = 5000
+        while (less := one_step_less(depth, width)) is not None:
+            assert MIN_DEPTH <= less < depth
+            assert storage(less, width) < storage(depth, width)
+            depth = less
+    # SRL: up to 16 and up to 32 tokens
+    assert one_step_less(32, 8) == 16
+    assert storage(17, 8) == storage(32, 8)
