@@ -35,7 +35,9 @@ struct no_port {};
 
 /// `ds` of a convolution without a merged downsample.
 struct no_downsample {
+  using mac_in_t = int_t<1>;
   static constexpr bool merged = false;
+  static constexpr bool packed = false;
   static constexpr int acc_bits = 1;
 };
 
@@ -206,87 +208,73 @@ inline void downsample_write(const Acc (&acc)[C::ow_par][C::och_par], int og, in
   }
 }
 
-/// The merged downsample convolution: its operands, accumulators and part of an iteration.
-template <class C>
-class downsample_part {
- public:
-  downsample_part() {
-#pragma HLS array_partition variable = x_.pair complete dim = 0
-#pragma HLS array_partition variable = x_.single complete dim = 0
-#pragma HLS array_partition variable = acc_ complete dim = 2
-#pragma HLS array_partition variable = acc_ complete dim = 3
-  }
-
-  void load(const typename C::window_t& window, int icg) {
+/// The merged downsample convolution's part of an iteration.
+template <class C, class Weights, class Acc, class Out>
+inline void downsample_iteration(const downsample_operands<C>& x, int og, int icg, int ocg,
+                                 Weights& weights, Acc (&acc)[C::ow_par][C::och_par], Out& out) {
 #pragma HLS inline
-    load_downsample_operands<C>(window, icg, &x_);
-  }
-
-  template <class Weights, class Out>
-  void iterate(int og, int icg, int ocg, Weights& weights, Out& out) {
-#pragma HLS inline
-    static constexpr auto bias = D::bias;
-#pragma HLS array_partition variable = bias.v complete dim = 2
-    acc_t initial[C::ow_par][C::och_par];
-#pragma HLS array_partition variable = initial complete dim = 0
-    for (int l = 0; l < C::ow_par; ++l) {
-#pragma HLS unroll
-      for (int o = 0; o < C::och_par; ++o) {
-#pragma HLS unroll
-        initial[l][o] = bias.at(ocg, o);
-      }
-    }
-    conv_accumulate<D>(x_, read_ref(weights).v, icg == 0, initial, acc_[ocg]);
-    if (icg == conv_shape<C>::in_groups - 1) downsample_write<C, D>(acc_[ocg], og, ocg, out);
-  }
-
- private:
   using D = typename C::ds;
-  using acc_t = int_t<D::acc_bits>;
-
-  downsample_operands<C> x_;
-  acc_t acc_[conv_shape<C>::out_groups][C::ow_par][C::och_par];
-};
-
-/// Stands for `downsample_part` where nothing is merged.
-struct no_downsample_part {
-  template <class Window>
-  void load(const Window&, int) {}
-  void iterate(int, int, int, no_port&, no_port&) {}
-};
+  static constexpr auto bias = D::bias;
+#pragma HLS array_partition variable = bias.v complete dim = 2
+  Acc initial[C::ow_par][C::och_par];
+#pragma HLS array_partition variable = initial complete dim = 0
+  for (int l = 0; l < C::ow_par; ++l) {
+#pragma HLS unroll
+    for (int o = 0; o < C::och_par; ++o) {
+#pragma HLS unroll
+      initial[l][o] = bias.at(ocg, o);
+    }
+  }
+  conv_accumulate<D>(x, read_ref(weights).v, icg == 0, initial, acc);
+  if (icg == conv_shape<C>::in_groups - 1) downsample_write<C, D>(acc, og, ocg, out);
+}
 
 /// All forms of the task; absent ports are `no_port`.
+///
+/// An accumulator is read and written every `groups` iterations, which the tool is told: it
+/// cannot see it through the flattened loops, and a distance of 1 would slow the pipeline down.
 template <class C, class Skip, class DsWeights, class DsOut>
 inline void conv_task(stream<typename C::window_t>& window_in,
-                      stream<typename C::weights_t>& weights_in, Skip& skip, DsWeights& ds_weights,
-                      stream<typename C::out_t> (&out)[C::ow_par], DsOut& ds_out) {
+                      stream<typename C::weights_t>& weights_in, Skip& skip,
+                      [[maybe_unused]] DsWeights& ds_weights,
+                      stream<typename C::out_t> (&out)[C::ow_par], [[maybe_unused]] DsOut& ds_out) {
 #pragma HLS inline
   using shape = conv_shape<C>;
   using acc_t = int_t<C::acc_bits>;
+  constexpr int groups = shape::out_groups;
   conv_operands<C> x;
-  acc_t acc[shape::out_groups][C::ow_par][C::och_par];
-  std::conditional_t<C::ds::merged, downsample_part<C>, no_downsample_part> downsample;
+  acc_t acc[groups][C::ow_par][C::och_par];
+  [[maybe_unused]] downsample_operands<C> ds_x;
+  [[maybe_unused]] int_t<C::ds::acc_bits> ds_acc[groups][C::ow_par][C::och_par];
 #pragma HLS array_partition variable = x.pair complete dim = 0
 #pragma HLS array_partition variable = x.single complete dim = 0
 #pragma HLS array_partition variable = acc complete dim = 2
 #pragma HLS array_partition variable = acc complete dim = 3
+#pragma HLS array_partition variable = ds_x.pair complete dim = 0
+#pragma HLS array_partition variable = ds_x.single complete dim = 0
+#pragma HLS array_partition variable = ds_acc complete dim = 2
+#pragma HLS array_partition variable = ds_acc complete dim = 3
+#pragma HLS dependence variable = acc type = inter distance = groups dependent = true
+#pragma HLS dependence variable = ds_acc type = inter distance = groups dependent = true
   for (int oh = 0; oh < C::oh; ++oh) {
     for (int og = 0; og < shape::column_groups; ++og) {
       for (int icg = 0; icg < shape::in_groups; ++icg) {
-        for (int ocg = 0; ocg < shape::out_groups; ++ocg) {
+        for (int ocg = 0; ocg < groups; ++ocg) {
 #pragma HLS pipeline II = 1 style = stp
           iteration();
           if (ocg == 0) {
             const auto& window = read_ref(window_in);
             load_operands<C>(window, icg, &x);
-            downsample.load(window, icg);
+            if constexpr (C::ds::merged) load_downsample_operands<C>(window, icg, &ds_x);
           }
           acc_t initial[C::ow_par][C::och_par];
 #pragma HLS array_partition variable = initial complete dim = 0
           conv_initial<C>(skip, og, icg, ocg, initial);
           conv_accumulate<C>(x, read_ref(weights_in).v, icg == 0, initial, acc[ocg]);
           if (icg == shape::in_groups - 1) conv_write<C>(acc[ocg], skip, og, ocg, out);
-          downsample.iterate(og, icg, ocg, ds_weights, ds_out);
+          if constexpr (C::ds::merged) {
+            downsample_iteration<C>(ds_x, og, icg, ocg, ds_weights, ds_acc[ocg], ds_out);
+          }
         }
       }
     }

@@ -20,7 +20,8 @@ from finn_resnet.deploy.cpp_source import (
     without_comments,
 )
 
-_PRAGMA = re.compile(r"(?m)^[ \t]*#pragma[ \t]+(\w+)[ \t]*([^\n]*)$")
+# A backslash continues a pragma on the next line.
+_PRAGMA = re.compile(r"(?m)^[ \t]*#pragma[ \t]+(\w+)[ \t]*([^\n\\]*(?:\\\n[^\n\\]*)*)$")
 _ITEM = re.compile(r"([\w.:]+)(?:\s*=\s*([\w.:*+-]+))?")
 _LOOP = re.compile(r"\b(?:for|while)\s*\($")
 
@@ -82,6 +83,18 @@ _DIRECTIVES = {
         {"variable": None, "type": _MEMORY_TYPES, "impl": _MEMORIES, "latency": None},
         required=frozenset({"variable", "type"}),
     ),
+    "dependence": _Directive(
+        "variable",
+        {
+            "variable": None,
+            "type": {"inter", "intra"},
+            "direction": {"RAW", "WAR", "WAW"},
+            "distance": None,
+            "dependent": {"true", "false"},
+        },
+        frozenset({"inter", "intra", "RAW", "WAR", "WAW", "true", "false"}),
+        frozenset({"variable"}),
+    ),
     "bind_op": _Directive(
         "variable",
         {
@@ -108,7 +121,7 @@ def check_pragmas(project_dir: str | Path) -> list[str]:
 def _file_faults(text: str) -> Iterator[tuple[int, str]]:
     known = list(functions(text))
     for match in _PRAGMA.finditer(text):
-        family, rest = match.groups()
+        family, rest = match[1], " ".join(match[2].replace("\\\n", " ").split())
         if family == "once":
             continue
         owner = next((f for f in known if f.begin < match.start() < f.begin + len(f.body)), None)
@@ -122,7 +135,7 @@ def _file_faults(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _faults(rest: str, owner: Function, offset: int, text: str) -> Iterator[str]:
-    name, _, arguments = rest.strip().partition(" ")
+    name, _, arguments = rest.partition(" ")
     directive = _DIRECTIVES.get(name)
     if directive is None:
         yield f"directive '{name}' is unknown"

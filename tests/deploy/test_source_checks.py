@@ -122,6 +122,7 @@ def test_a_task_that_writes_its_input_is_caught(project):
         ("include/conv.hpp", "#pragma HLS inline", "#pragma HLS inlined", "'inlined' is unknown"),
         ("include/conv.hpp", "variable = acc complete", "variable = ac complete", "not declared"),
         ("include/conv.hpp", "acc complete dim", "acc total dim", "has no option 'total'"),
+        ("include/conv.hpp", r"groups dependent", "groups dependant", "'dependant'"),
     ],
 )
 def test_a_wrong_pragma_is_caught(project, file, pattern, replacement, complaint):
