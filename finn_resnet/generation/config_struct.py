@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from finn_resnet.generation.cpp import braces, table_type
 
 Member = int | bool | str | Sequence[int]
@@ -39,6 +41,6 @@ def _constant(key: str, value: Member) -> str:
     return f"{kind} {key}[] = {{{', '.join(str(v).lower() for v in value)}}}"
 
 
-def table_member(array) -> str:
+def table_member(array: np.ndarray) -> str:
     """Member text of a ``[groups, entries]`` constant table."""
     return f"{table_type(array)} = {{{braces(array)}}}"

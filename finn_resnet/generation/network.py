@@ -71,7 +71,6 @@ class Network:
     nodes: list[NodeCode]
     inputs: list[Port]
     outputs: list[Port]
-    stream_of: dict[str, str]
 
     @property
     def loaded_memories(self) -> list[WeightMemory]:
@@ -147,16 +146,17 @@ def build_network(model: ModelWrapper) -> Network:
             constant=lambda position, node=node: _constant(model, node.input[position]),
             probe_id=index * _PROBES_PER_NODE,
         )
-        is_port = node.name in ports
-        generate = _GENERATORS.get(node.op_type)
-        nodes.append(dma_code(context, ports[node.name]) if is_port else generate(context))
+        if node.name in ports:
+            nodes.append(dma_code(context, ports[node.name]))
+        else:
+            nodes.append(_GENERATORS[node.op_type](context))
     declared = [_declaration(edge, edges, wires) for edge in edges.values()]
     internal = [stream for code in nodes for stream in code.streams]
     kept = [stream for stream in declared if stream is not None]
     loaded = [memory for code in nodes for memory in code.memories if memory.loaded]
     if loaded:
         nodes.insert(0, distributor_code(loaded, PARAMETER_PORT))
-    return Network(list(edges.values()), [*kept, *internal], nodes, inputs, outputs, streams)
+    return Network(list(edges.values()), [*kept, *internal], nodes, inputs, outputs)
 
 
 def _wires(ops: list[Any]) -> dict[str, str]:
