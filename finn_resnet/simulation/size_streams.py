@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,14 @@ from qonnx.transformation.base import Transformation
 
 from finn_resnet.generation.project import generate_project
 from finn_resnet.simulation.compiler import compile_project
-from finn_resnet.simulation.measurements import SimulationResult
-from finn_resnet.simulation.project import Project, ProjectStream, load_project
+from finn_resnet.simulation.depth_search import SEARCH_FRAMES, DepthSearch, period_of
+from finn_resnet.simulation.project import ProjectStream, load_project
 from finn_resnet.simulation.replay import Replay
-from finn_resnet.simulation.run_settings import UNLIMITED, RunSettings
+from finn_resnet.simulation.run_settings import RunSettings
 from finn_resnet.simulation.simulate import TimedRun, project_settings
-from finn_resnet.simulation.stream_storage import MIN_DEPTH, one_step_less, storage
+from finn_resnet.simulation.stream_storage import one_step_less
 
 _TOP = "sized"
-_SEARCHED = ("activation", "skip", "window")
-_MORE_TOKENS = (0, 2, 14)
-_SEARCH_FRAMES = 3
 
 
 @dataclass(frozen=True)
@@ -171,7 +168,7 @@ def _store(model: ModelWrapper, stream: SizedStream) -> None:
 
 
 class _Sizing:
-    """The search on one generated project; depths are by stream declaration, in tokens."""
+    """The search and its proof on one generated project."""
 
     def __init__(
         self,
@@ -180,151 +177,58 @@ class _Sizing:
         frames: int,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        self.project: Project = load_project(project_dir)
+        self.project = load_project(project_dir)
         self.frames = frames
-        self.progress = progress
-        self.simulations = 0
         self.base = project_settings(self.project)
         self.run = TimedRun(self.project, compile_project(project_dir, timed=True), folder)
-        unlimited = {stream.name: UNLIMITED for stream in self.project.streams}
-        unlimited.update(dict.fromkeys(self._names("parameter"), MIN_DEPTH))
         # One frame records which streams every iteration uses; the rest is replayed.
-        recorded = self.run(self._settings(unlimited), 1)
-        self.base.ends = {
-            stream.name: (stream.writer, stream.reader) for stream in recorded.streams
-        }
-        self.replay = Replay(self.project, self.run.pattern, folder)
-        self.full_rate = self._simulate(unlimited).cycles_per_frame
+        recorded = self.run(self._settings(DepthSearch.unlimited(self.project)), 1)
+        self.base.ends = {item.name: (item.writer, item.reader) for item in recorded.streams}
+        replay = Replay(self.project, self.run.pattern, folder)
+        self.search = DepthSearch(
+            self.project, self.base, lambda settings: replay(settings, SEARCH_FRAMES), progress
+        )
 
     def report(self) -> SizingReport:
         """Search, prove, and compare with the depths the project had."""
-        depths = self._shrunk(self._evenly_fed_depths())
+        depths = self.search.least_depths()
         proof = self.run(self._settings(depths), self.frames).demand_progress()
-        formula = self._simulate({stream.name: stream.depth for stream in self.project.streams})
-        streams = tuple(
-            SizedStream(
-                item.name,
-                item.node,
-                item.output,
-                item.kind,
-                len(item.fifo_names),
-                item.width_bits,
-                item.depth,
-                depths[item.name],
-            )
-            for item in self.project.streams
-        )
+        formula = self.search.simulate({item.name: item.depth for item in self.project.streams})
+        streams = tuple(_sized_stream(item, depths[item.name]) for item in self.project.streams)
         skips = [stream for stream in streams if stream.kind == "skip"]
         return SizingReport(
-            full_rate_period=self.full_rate,
+            full_rate_period=self.search.full_rate,
             sized_period=proof.cycles_per_frame,
-            formula_period=_period(formula),
+            formula_period=period_of(formula),
             formula_bits=sum(stream.formula_bits for stream in streams),
             sized_bits=sum(stream.bits for stream in streams),
             formula_skip_bits=sum(stream.formula_bits for stream in skips),
             sized_skip_bits=sum(stream.bits for stream in skips),
             streams=streams,
             skip_proofs=tuple(self._tightness(depths)),
-            simulations=self.simulations,
+            simulations=self.search.trials,
         )
 
-    def _names(self, *kinds: str) -> list[str]:
-        return [stream.name for stream in self.project.streams if stream.kind in kinds]
-
-    def _unlimited(self) -> dict[str, int]:
-        """Unlimited streams, but for those outside the search."""
-        for more in _MORE_TOKENS:
-            depths = {
-                stream.name: max(stream.depth, MIN_DEPTH) + more
-                for stream in self.project.streams
-                if stream.kind == "internal"
-            }
-            depths.update(dict.fromkeys(self._names("parameter"), MIN_DEPTH))
-            depths.update(dict.fromkeys(self._names(*_SEARCHED), UNLIMITED))
-            if self._holds(depths):
-                return self._with_short_windows(depths)
-        raise RuntimeError("the window buffers slow the design whatever lies around them")
-
-    def _with_short_windows(self, depths: dict[str, int]) -> dict[str, int]:
-        """Two tokens in every window stream that does not limit the rate with them."""
-        short = dict.fromkeys(self._names("window"), MIN_DEPTH)
-        if self._holds({**depths, **short}):
-            return {**depths, **short}
-        alone = [name for name in short if self._holds({**depths, name: MIN_DEPTH})]
-        together = {**depths, **dict.fromkeys(alone, MIN_DEPTH)}
-        return together if self._holds(together) else depths
-
     def _settings(self, depths: dict[str, int]) -> RunSettings:
-        fifos = {
-            fifo: depths.get(stream.name, MIN_DEPTH)
-            for stream in self.project.streams
-            for fifo in stream.fifo_names
-        }
-        return replace(self.base, depths=fifos)
+        return replace(self.base, depths=DepthSearch.fifo_depths(self.project, depths))
 
-    def _simulate(
-        self, depths: dict[str, int], spread: dict[str, int] | None = None
-    ) -> SimulationResult:
-        self.simulations += 1
-        settings = replace(self._settings(depths), spread=spread or {})
-        return self.replay(settings, _SEARCH_FRAMES)
-
-    def _needed(self, result: SimulationResult, stream: ProjectStream) -> int:
-        """Depth with which `result` would have been the same, over all lanes."""
-        return max(MIN_DEPTH, *(result.stream[fifo].needed_depth for fifo in stream.fifo_names))
-
-    def _evenly_fed_depths(self) -> dict[str, int]:
-        """Depths of the schedule with evenly spaced input and unlimited streams."""
-        spread = {port.name: self.full_rate for port in self.project.inputs}
-        depths = self._unlimited()
-        return self._trimmed(self._simulate(depths, spread), depths)
-
-    def _holds(self, depths: dict[str, int]) -> SimulationResult | None:
-        """The simulation with these depths if it keeps the full rate."""
-        result = self._simulate(depths)
-        period = _period(result)
-        return result if period is not None and period <= self.full_rate else None
-
-    def _shrunk(self, depths: dict[str, int]) -> dict[str, int]:
-        """Depths after every stream has given up all the steps it can."""
-        result = self._holds(depths)
-        if result is None:
-            raise RuntimeError("the depths of a schedule at the full rate do not keep it")
-        depths = self._trimmed(result, depths)
-        searched = [stream for stream in self.project.streams if stream.kind in _SEARCHED]
-        order = sorted(searched, key=lambda s: -self._storage(s, depths[s.name]))
-        for index, stream in enumerate(order):
-            if self.progress:
-                self.progress(index, len(order))
-            while (less := one_step_less(depths[stream.name], stream.width_bits)) is not None:
-                found = self._holds({**depths, stream.name: less})
-                if found is None:
-                    break
-                depths = self._trimmed(found, {**depths, stream.name: less})
-        return depths
-
-    def _trimmed(self, result: SimulationResult, depths: dict[str, int]) -> dict[str, int]:
-        """Depths without the tokens that `result` never used; the run stays the same."""
-        return {
-            stream.name: min(depths[stream.name], self._needed(result, stream))
-            for stream in self.project.streams
-        }
-
-    def _storage(self, stream: ProjectStream, depth: int) -> float:
-        return len(stream.fifo_names) * storage(depth, stream.width_bits)
-
-    def _tightness(self, depths: dict[str, int]) -> list[TightnessProof]:
-        proofs = []
+    def _tightness(self, depths: dict[str, int]) -> Iterator[TightnessProof]:
         for stream in self.project.streams:
-            less = one_step_less(depths[stream.name], stream.width_bits)
+            depth = depths[stream.name]
+            less = one_step_less(depth, stream.width_bits)
             if stream.kind == "skip" and less is not None:
-                result = self._simulate({**depths, stream.name: less})
-                proofs.append(
-                    TightnessProof(stream.name, depths[stream.name], less, _period(result))
-                )
-        return proofs
+                result = self.search.simulate({**depths, stream.name: less})
+                yield TightnessProof(stream.name, depth, less, period_of(result))
 
 
-def _period(result: SimulationResult) -> int | None:
-    """Cycles per frame; None for a deadlock."""
-    return None if result.deadlock else result.cycles_per_frame
+def _sized_stream(stream: ProjectStream, depth: int) -> SizedStream:
+    return SizedStream(
+        stream.name,
+        stream.node,
+        stream.output,
+        stream.kind,
+        len(stream.fifo_names),
+        stream.width_bits,
+        stream.depth,
+        depth,
+    )
