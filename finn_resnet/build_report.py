@@ -26,7 +26,7 @@ def record_model(model: ModelWrapper, cfg: BuildConfig) -> None:
     """Section `model`: file, digest, multiply-accumulates per frame and parameters.
 
     `model` is the hardware graph before any optimisation. A layer computes
-    oh * ow * och * ich * fh * fw products (DESIGN, eq. 12).
+    oh * ow * och * ich * fh * fw products (eq. 12 of the paper).
     """
     macs = params = 0
     for node in model.get_nodes_by_op_type("StreamConv"):

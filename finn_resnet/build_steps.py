@@ -165,9 +165,11 @@ def step_simulate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     Raises:
         UserError: the design stands still; the message names the tasks and depths that free it.
     """
-    section = simulate_output(cfg).section
-    if section["deadlock"]:
-        raise UserError(section["deadlock"])
+    outcome = simulate_output(cfg)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    if outcome.section["deadlock"]:
+        raise UserError(outcome.section["deadlock"])
     return model
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from finn_resnet.build_steps import DEFAULT_STEPS
 from finn_resnet.config import BuildConfig
+from finn_resnet.config.loader import is_file_name
 from finn_resnet.errors import UserError
 from finn_resnet.model_source import find_model
 from finn_resnet.output_folder import check_output_folder
@@ -36,11 +37,9 @@ def completed(config: BuildConfig) -> BuildConfig:
         )
     path = find_model(config.model)
     # The settings are kept with the output and read again from there: files by their full path.
-    files = {
-        key: str(Path(getattr(config, key)).resolve())
-        for key in ("folding_config_file", "verify_images")
-        if getattr(config, key) is not None
-    }
+    given = {key: getattr(config, key) for key in ("folding_config_file", "verify_images")}
+    given["board"] = config.board if is_file_name(config.board) else None
+    files = {key: str(Path(name).resolve()) for key, name in given.items() if name is not None}
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
     return config.replace(
         **files,

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +58,6 @@ def built(model, cxx, tmp_path_factory) -> Path:
 @pytest.fixture
 def copy(built, tmp_path) -> Path:
     """A copy of the finished build to change."""
-    import shutil
-
     return Path(shutil.copytree(built, tmp_path / "copy"))
 
 
@@ -148,6 +152,30 @@ def test_depths_by_hand_that_deadlock_are_refused_with_the_remedy(copy, tmp_path
     assert err.startswith("error: deadlock at cycle ") and err.count("\n") == 1
     assert "which is full" in err and "raise the depth of" in err
     assert read_report(copy) == before
+
+
+def test_an_interrupted_simulation_keeps_what_it_measured(copy):
+    """Ctrl-C reaches the whole process group, as a terminal sends it."""
+    command = [sys.executable, "-m", "finn_resnet.cli", "simulate", str(copy), "--frames", "100000"]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        while process.poll() is None and not is_simulating(process.pid):
+            time.sleep(0.1)
+        time.sleep(2)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait() == 130, process.stderr.read()
+    measured = read_report(copy)["simulation"]
+    assert measured["interrupted"] is True
+    assert 2 < measured["finished_frames"] < 100_000
+
+
+def is_simulating(pid: int) -> bool:
+    """Whether a simulation executable runs as a child of process `pid`."""
+    listing = subprocess.run(
+        ["ps", "-o", "args", "--ppid", str(pid)], capture_output=True, text=True
+    )
+    return "/sim " in listing.stdout
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,13 @@ def simulation_line(section: dict[str, Any]) -> str:
     if section["cycles_per_frame"] is None:
         return f"stopped after {section['finished_frames']} of {section['frames']} frames"
     steady = "steady" if section["is_steady"] else "not yet steady"
+    frames = f"{section['frames']:,} frames"
+    if section["interrupted"]:
+        frames = f"the first {section['finished_frames']:,} of {frames}, then interrupted"
     return (
         f"{section['cycles_per_frame']:,} cycles per frame ({steady}), {section['fps']:,.0f} "
         f"frames/s, latency {section['latency_cycles']:,} cycles, bottleneck "
-        f"{section['bottleneck']}, no deadlock in {section['frames']} frames"
+        f"{section['bottleneck']}, no deadlock in {frames}"
     )
 
 

@@ -109,7 +109,8 @@ def _resource_table(report: dict[str, Any]) -> Table:
     for key, label in RESOURCES.items():
         available = budget.get(key, 0)
         share = f"{100 * totals[key] / available:.1f} %" if available else ""
-        table.add_row(label, _cell(totals[key]), _cell(available), share)
+        style = "bold red" if totals[key] > available else None
+        table.add_row(label, _cell(totals[key]), _cell(available), share, style=style)
     return table
 
 

@@ -59,6 +59,7 @@ REPORT = {
         "is_steady": True,
         "bottleneck": "conv1",
         "deadlock": None,
+        "interrupted": False,
         "finished_frames": 4,
         "streams": [
             {
@@ -138,6 +139,7 @@ def test_sections_not_run_say_so():
     [
         ("verification", "first_mismatch", {"tensor": "conv7"}, "conv7"),
         ("simulation", "deadlock", "deadlock at cycle 5: conv1 waits", "deadlock at cycle 5"),
+        ("simulation", "interrupted", True, "the first 4 of 4 frames, then interrupted"),
     ],
 )
 def test_failures_stand_out(section, key, value, figure):
