@@ -80,14 +80,12 @@ class ChoiceProblem:
     def _build(self) -> None:
         sizes = [len(choice) for choice in self.choices]
         self._first = [0, *np.cumsum(sizes).tolist()]
-        self._rows: list[dict[int, float]] = []
-        self._values: list[float] = []
         costs = [c.cost.as_tuple() for choice in self.choices for c in choice]
-        for index in range(len(self.choices)):
-            self._rows.append(dict.fromkeys(self._span(index), 1.0))
-            self._values.append(1.0)
+        rows = [dict.fromkeys(self._span(index), 1.0) for index in range(len(self.choices))]
         for edge_index in range(len(self._network.edges)):
-            self._add_edge(edge_index, costs)
+            rows += self._edge_rows(edge_index, costs)
+        self._values = np.zeros(len(rows))
+        self._values[: len(self.choices)] = 1.0
         # The last column is the largest share of the fabric.
         shares = np.array([*costs, (0.0,) * len(RESOURCE_NAMES)]).T / self._divisor[:, None]
         fullest = np.zeros((_FABRIC.sum(), shares.shape[1]))
@@ -97,7 +95,7 @@ class ChoiceProblem:
         self._upper = np.append(self._capacity / self._divisor, np.zeros(_FABRIC.sum()))
         self._objective = np.array([_WEIGHTS[name] for name in RESOURCE_NAMES]) @ shares
         self._objective[-1] = _FULLEST_WEIGHT
-        self._equality = _sparse(self._rows, len(costs) + 1)
+        self._equality = _sparse(rows, len(costs) + 1)
 
     def _span(self, engine: int) -> range:
         return range(self._first[engine], self._first[engine + 1])
@@ -109,10 +107,11 @@ class ChoiceProblem:
             columns[side.profile(candidate.factors.sides)].append(column)
         return columns
 
-    def _add_edge(self, edge_index: int, costs: list[tuple[float, ...]]) -> None:
+    def _edge_rows(self, edge_index: int, costs: list[tuple[float, ...]]) -> list[dict[int, float]]:
+        """Rows (equal to 0) that tie an edge's y to the x; appends the y's ``costs``."""
         edge = self._network.edges[edge_index]
         if edge.source == edge.sink:
-            return
+            return []
         sources = self._columns_by_profile(edge.source)
         sinks = self._columns_by_profile(edge.sink)
         given: dict[StreamProfile, dict[int, float]] = {a: {} for a in sources}
@@ -125,10 +124,11 @@ class ChoiceProblem:
                 given[source][len(costs)] = -1.0
                 taken[sink][len(costs)] = -1.0
                 costs.append(cost.as_tuple())
-        for profiles, rows in ((sources, given), (sinks, taken)):
-            for profile, row in rows.items():
-                self._rows.append({**row, **dict.fromkeys(profiles[profile], 1.0)})
-                self._values.append(0.0)
+        return [
+            {**row, **dict.fromkeys(profiles[profile], 1.0)}
+            for profiles, rows in ((sources, given), (sinks, taken))
+            for profile, row in rows.items()
+        ]
 
     def relaxation(self) -> OptimizeResult | None:
         """Linear relaxation: least relative resource use, None if nothing fits the capacity."""

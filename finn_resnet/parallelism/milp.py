@@ -121,6 +121,8 @@ class ParallelismSearch:
         found = self.at_rate(limit)
         if found is None:
             best = self.fastest()
+            if best.cycles <= limit:
+                return best
             raise UserError(
                 f"target_fps = {target_fps:g} needs {limit} cycles per frame at {clock_mhz:g} MHz: "
                 f"{self._why_not(limit)}; best reachable is {clock_mhz * 1e6 / best.cycles:.0f} "
@@ -169,7 +171,7 @@ class ParallelismSearch:
         """Cycles per frame if all DSPs (two products) and LUTs did nothing but multiply."""
         macs = sum(e.shape.macs for e in self._network.engines if isinstance(e, ConvEngine))
         products = 2 * self._capacity.dsp + self._capacity.lut / coefficient("lut_mac")
-        return macs / products
+        return macs / max(products, 1.0)
 
     def _search_from(self, limits: list[int], low: int) -> int | None:
         """First limit the MILP reaches, from the relaxation's upwards in growing steps."""
@@ -213,10 +215,13 @@ class ParallelismSearch:
             self._network.own_cost(index, factors).as_tuple()[worst]
             for index, factors in enumerate(chosen)
         ]
+        needed = ceil(shares[worst] * max(capacity, 1))
+        # The relaxation may mix candidates of a layer; whole choices then need a little more.
+        least = f"more than {needed}" if needed <= capacity else f"at least {needed}"
         return (
             f"{self._board.name} has {floor(capacity)} {RESOURCE_NAMES[worst]} within its cap, "
-            f"the smallest choice needs {ceil(shares[worst] * max(capacity, 1))}, most of them "
-            f"for {self._network.engines[users.index(max(users))].name}"
+            f"which binds: {least} are needed, most of them for "
+            f"{self._network.engines[users.index(max(users))].name}"
         )
 
 

@@ -43,14 +43,15 @@ class Side:
 class Edge:
     """A picture on its way from one side to another.
 
-    ``burst``: a convolution writes it. ``skip_pixels``: positions a skip stream holds back.
+    ``writer``: op type of the node that writes it. ``skip_pixels``: positions a skip stream
+    holds back.
     """
 
     tensor: str
     source: Side
     sink: Side
     picture: Picture
-    burst: bool
+    writer: str
     skip_pixels: int = 0
 
 
@@ -132,4 +133,4 @@ def _add_edge(model: Any, network: Network, source: Side, sink: Side, tensor: st
     producer = model.find_producer(tensor)
     size = picture(model, producer, list(producer.output).index(tensor))
     held = network.skip_pixels.get(tensor, 0)
-    network.edges.append(Edge(tensor, source, sink, size, producer.op_type == "StreamConv", held))
+    network.edges.append(Edge(tensor, source, sink, size, producer.op_type, held))

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, gcd
 
 from finn_resnet.boards import Resources
 from finn_resnet.parallelism.memory_cost import fifo_cost
 from finn_resnet.parallelism.network import Edge
 from finn_resnet.parallelism.stream_task_cost import adapter_cost, adapter_cycles, stream_bits
+from finn_resnet.transformation.set_stream_depths import PARAMETER_DEPTH, lane_burst
 from finn_resnet.transformation.stream_profile import StreamProfile
-
-_DEFAULT_DEPTH = 2
 
 
 def edge_depth(edge: Edge, source: StreamProfile) -> int:
-    """Tokens per lane: the held-back pixels of a skip, a convolution's burst, or 2."""
+    """Tokens per lane: the held-back pixels of a skip, a burst of the writer, or 2."""
     groups = ceil(edge.picture.ch / source.ch_par)
-    held = ceil(edge.skip_pixels / source.lanes) * groups
-    burst = groups if edge.burst else 0
-    return max(held, burst, _DEFAULT_DEPTH)
+    depth = ceil(edge.skip_pixels / source.lanes) * groups
+    if edge.writer == "StreamConv":
+        depth = max(depth, groups)
+    elif edge.writer == "InputDMA":
+        depth = max(depth, lane_burst(edge.picture.ch, source, 1))
+    return max(depth, PARAMETER_DEPTH)
 
 
-def source_cost(edge: Edge, source: StreamProfile, depth: int | None = None) -> Resources:
-    """FIFOs of the source layout (``depth`` tokens per lane, by the paper's formulas if None)."""
-    depth = edge_depth(edge, source) if depth is None else depth
+def source_cost(edge: Edge, source: StreamProfile) -> Resources:
+    """FIFOs of the source layout, at the depths that SetStreamDepths gives."""
+    depth = edge_depth(edge, source)
     return fifo_cost(depth, stream_bits(edge.picture, source)) * source.lanes
 
 
@@ -31,7 +33,9 @@ def conversion_cost(edge: Edge, source: StreamProfile, sink: StreamProfile) -> R
     """Width adapter and the FIFOs behind it; nothing where the layouts agree."""
     if source == sink:
         return Resources()
-    behind = fifo_cost(_DEFAULT_DEPTH, stream_bits(edge.picture, sink)) * sink.lanes
+    burst = lane_burst(edge.picture.ch, sink, gcd(source.lanes, sink.lanes))
+    depth = max(burst, PARAMETER_DEPTH)
+    behind = fifo_cost(depth, stream_bits(edge.picture, sink)) * sink.lanes
     return adapter_cost(edge.picture, source, sink) + behind
 
 

@@ -62,3 +62,16 @@ def test_rows_carry_what_the_report_shows(small_net):
     assert layers["conv0_parameters"].mem_style == "bram"
     assert layers["conv0"].dsp == 9
     assert all(e.cycles > 0 for e in layers.values())
+
+
+def test_writers_of_one_lane_at_a_time_get_a_burst(small_net):
+    folding = {
+        "input_dma": {"ch_par": 1, "lanes": 2},
+        "conv0": {"och_par": 2, "ow_par": 2},
+        "layer1_0_conv0": {"ich_par": 1, "ow_par": 3},
+    }
+    model = small_net.transform(ApplyFolding(folding)).transform(InsertWidthAdapters())
+    ops = {n.name: getCustomOp(n) for n in model.transform(SetStreamDepths()).graph.node}
+    assert ops["input_dma"].depths() == [3]
+    # Two lanes to three share no column, so a lane holds the pixel's eight channels.
+    assert ops["layer1_0_conv0_buffer_adapter0"].depths() == [8]
