@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import json
 import os
@@ -154,6 +155,7 @@ def test_depths_by_hand_that_deadlock_are_refused_with_the_remedy(copy, tmp_path
     assert read_report(copy) == before
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes in /proc")
 def test_an_interrupted_simulation_keeps_what_it_measured(copy):
     """Ctrl-C reaches the whole process group, as a terminal sends it."""
     command = [sys.executable, "-m", "finn_resnet.cli", "simulate", str(copy), "--frames", "100000"]
@@ -172,10 +174,9 @@ def test_an_interrupted_simulation_keeps_what_it_measured(copy):
 
 def is_simulating(pid: int) -> bool:
     """Whether a simulation executable runs as a child of process `pid`."""
-    listing = subprocess.run(
-        ["ps", "-o", "args", "--ppid", str(pid)], capture_output=True, text=True
-    )
-    return "/sim " in listing.stdout
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    commands = (Path(f"/proc/{child}/cmdline") for child in children)
+    return any(b"/sim\0" in path.read_bytes() for path in commands if path.exists())
 
 
 @pytest.mark.parametrize(
@@ -228,13 +229,23 @@ def test_verify_repeats_the_comparison_on_other_images(copy, tmp_path, capsys):
     assert read_report(copy)["verification"]["images"] == 7
 
 
+def test_verify_with_the_vendors_integers(copy, capsys):
+    if importlib.util.find_spec("hls4ml") is None:
+        pytest.skip("no ap_int headers (extra ap-types)")
+    assert run(["verify", str(copy), "--ap-int", "--num", "3"]) == 0
+    assert capsys.readouterr().out.startswith("0 of ")
+    assert read_report(copy)["verification"]["compiled_as"] == ["ap_int"]
+
+
 def test_a_build_reads_its_own_settings_again(model, cxx, tmp_path, monkeypatch):
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     np.save("set.npy", np.random.default_rng(5).integers(0, 256, (3, 8, 8, 3), dtype=np.uint8))
     arguments = ["--board", "KV260", "--output-dir", "out", "--images", "set.npy"]
-    steps = json.dumps(CODE_STEPS)
-    assert run(["build", model, *arguments, "--num-images", "3", "--set", f"steps={steps}"]) == 0
+    arguments += ["--num-images", "3", "--set", f"steps={json.dumps(CODE_STEPS)}"]
+    assert run(["build", model, *arguments, "--set", "save_intermediate_models=false"]) == 0
+    graphs = sorted(path.name for path in Path("out/intermediate_models").iterdir())
+    assert graphs == ["00_original.onnx", f"{len(CODE_STEPS):02d}_verify.onnx"]
     monkeypatch.chdir(tmp_path)
     assert run(["verify", "work/out"]) == 0
     assert read_report("work/out")["verification"]["images"] == 3
