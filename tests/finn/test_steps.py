@@ -224,6 +224,41 @@ def test_our_layers_run_in_finns_cpp_simulation(stitched_output, run_finn: RunFi
     assert done.stdout.split()[-2:] == ["equal", "8"]
 
 
+def test_fresh_worker_processes_know_our_layers(stitched_output, run_finn, vendor_tools, tmp_path):
+    """As in `finn build`, whose workers are started anew; FINN's own HLSSynthIP fails there."""
+    script = tmp_path / "synthesise.py"
+    script.write_text(SYNTHESIS)
+    graph = stitched_output / "intermediate_models" / "step_prepare_ip.onnx"
+    environment = {"FINN_TOOL_DIR_OVERRIDE": str(vendor_tools), "NUM_DEFAULT_WORKERS": "2"}
+    done = run_finn(script, graph, **environment)
+    assert done.returncode == 0, done.stderr
+    layers = len(ModelWrapper(str(graph)).graph.node)
+    assert done.stdout.split() == ["spawn", str(layers), "refused"]
+
+
+SYNTHESIS = """
+import sys
+
+def main():
+    from finn.transformation.fpgadataflow.hlssynth_ip import HLSSynthIP
+    from finn.util.exception import FINNUserError
+    from finn.util.multiprocessing import configure_start_method
+    from finn_resnet.finn.synthesise_layers import SynthesiseLayers
+    from qonnx.core.modelwrapper import ModelWrapper
+    from qonnx.custom_op.registry import getCustomOp
+
+    print(configure_start_method())
+    model = ModelWrapper(sys.argv[1]).transform(SynthesiseLayers())
+    print(sum(getCustomOp(node).get_nodeattr("ip_path") != "" for node in model.graph.node))
+    try:
+        ModelWrapper(sys.argv[1]).transform(HLSSynthIP())
+    except FINNUserError:
+        print("refused")
+
+if __name__ == "__main__":
+    main()
+"""
+
 CPP_SIMULATION = """
 import sys
 import numpy as np
