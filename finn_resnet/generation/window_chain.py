@@ -99,18 +99,54 @@ def window_chains(shape: WindowShape) -> list[Chain]:
 
 
 def tap_depth(shape: WindowShape) -> int:
-    """Depth of the tap streams: 2, more where the window is wider than the picture's row.
+    """Depth of the tap streams: 2, and the pixels a tap has to hold ready ahead of its turn.
 
-    There a tap further down the chain waits for a *newer* token than this one, and what this tap
-    offers meanwhile must fit its stream, or the chain would block itself.
+    Where the window is wider than the picture's row, a tap further down the chain waits for a
+    *newer* token than this one, and what this tap offers meanwhile must fit its stream, or the
+    chain would block itself. The same happens where lanes have unequal numbers of columns
+    (`_pixels_ahead`).
     """
-    wait = 0
+    wait = max(_pixels_ahead(shape, chain) for chain in window_chains(shape))
     for chain in window_chains(shape):
         row = shape.lane_columns(chain.lane)
         ages = [s.row * row + s.column // shape.in_lanes for s in chain.slices]
         for newer, age in enumerate(ages):
             wait = max(wait, *(later - age for later in ages[newer:]))
     return 2 + wait * shape.groups
+
+
+def _pixels_ahead(shape: WindowShape, chain: Chain) -> int:
+    """Pixels a tap that sits out some windows of a row must take before the newer taps go on.
+
+    A tap outside the picture in the last windows of a row already offers its first pixel of the
+    next row and stops its slice there. Every newer tap must still reach its own last pixel, and
+    all that lies between the two has to fit the links.
+    """
+    reach = [_pixels_needed(shape, chain.lane, item) for item in chain.slices]
+    ahead = 0
+    for older, needed in enumerate(reach):
+        waiting = [next((p for p in needed[t:] if p is not None), None) for t in range(len(needed))]
+        room = 0
+        for newer in reversed(range(older)):
+            room += chain.slices[newer + 1].link_depth // shape.groups
+            for own, stopped, there in zip(needed, waiting, reach[newer], strict=True):
+                if own is None and None not in (stopped, there):
+                    ahead = max(ahead, there + 1 - stopped - room)
+    return ahead
+
+
+def _pixels_needed(shape: WindowShape, lane: int, item: Slice) -> list[int | None]:
+    """Pixel of the lane that a tap gives each window of two rows, None outside the picture."""
+    row = shape.lane_columns(lane)
+    step = shape.ow_par * shape.stride[1]
+    pixels: list[int | None] = []
+    for window_row in range(2):
+        for group in range(ceil(shape.ow / shape.ow_par)):
+            column = group * step + item.column - shape.pads[1]
+            inside = 0 <= column < shape.iw
+            top = (window_row * shape.stride[0] + item.row) * row
+            pixels.append(top + column // shape.in_lanes if inside else None)
+    return pixels
 
 
 def _slices(shape: WindowShape, lane: int, taps: list[tuple[int, int]]) -> list[Slice]:

@@ -69,7 +69,9 @@ def window_cost(
         # A 1x1 kernel with one column needs no buffer: one task that drops unused positions.
         return task
     slices = Resources(lut=coefficient("slice_lut"), ff=coefficient("slice_ff")) * taps
-    tap_streams = fifo_cost(2, width) * taps
+    # Lanes with unequal numbers of columns make the taps hold a pixel ahead.
+    ragged = shape.iw % in_lanes != 0
+    tap_streams = fifo_cost(2 + groups if ragged else 2, width) * taps
     pad = task + Resources(
         lut=taps * (coefficient("pad_lut_per_tap") + width * coefficient("pad_lut_per_bit")),
         ff=taps * width,

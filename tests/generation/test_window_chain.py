@@ -107,3 +107,11 @@ def test_every_used_tap_has_exactly_one_slice(fh, fw, stride, ow_par, pad):
         )
         taps = [(s.row, s.column) for chain in window_chains(item) for s in chain.slices]
         assert sorted(taps) == [(i, j) for i in range(fh) for j in item.used_columns]
+
+
+def test_lanes_of_unequal_length_hold_a_pixel_ahead():
+    """Lane 6 of 7 has four columns of 32: its oldest tap is done a window before the others."""
+    ragged = shape(ow_par=7, in_lanes=7)
+    assert tap_depth(ragged) == 2 + ragged.groups
+    assert tap_depth(shape(ow_par=7, in_lanes=1)) == 2
+    assert tap_depth(shape(ow_par=8, in_lanes=8)) == 2
