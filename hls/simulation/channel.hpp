@@ -23,7 +23,6 @@ class Task;
 /// time known).
 class Channel {
  public:
-  /// `dump_name` streams write their tokens to `dump`.
   Channel(std::string channel_name, std::uint64_t channel_depth)
       : name(std::move(channel_name)), depth(channel_depth) {}
   Channel(const Channel&) = delete;

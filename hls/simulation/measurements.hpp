@@ -23,9 +23,9 @@ class Measurements {
     }
     for (const Channel* channel : scheduler.channels) {
       streams_.push_back({channel, channel->name, channel->depth, channel->released,
-                          channel->committed - channel->released, channel->max_occupancy,
-                          channel->needed_depth, channel->empty_stalls, channel->full_stalls, "",
-                          "", channel->traced, channel->write_trace, channel->read_trace});
+                          channel->max_occupancy, channel->needed_depth, channel->empty_stalls,
+                          channel->full_stalls, "", "", channel->traced, channel->write_trace,
+                          channel->read_trace});
     }
   }
 
@@ -37,7 +37,6 @@ class Measurements {
       if (channel.reader != nullptr) stream.reader = channel.reader->name;
     }
     finished_ = scheduler.blocked.empty() && scheduler.finished();
-    depths_to_blame_ = scheduler.depths_to_blame;
     copy_waits(scheduler.blocked, &blocked_);
     copy_waits(scheduler.circle, &circle_);
   }
@@ -86,7 +85,7 @@ class Measurements {
   struct StreamMeasure {
     const Channel* channel;  ///< only while the network exists
     std::string name;
-    std::uint64_t depth, tokens, occupancy, max_occupancy, needed_depth;
+    std::uint64_t depth, tokens, max_occupancy, needed_depth;
     Cycle empty_stalls, full_stalls;
     std::string writer, reader;
     bool traced;
@@ -109,7 +108,6 @@ class Measurements {
 
   std::string json() const {
     std::string text = "{\"finished\": " + std::string(finished_ ? "true" : "false");
-    text += ",\n\"depths_to_blame\": " + std::string(depths_to_blame_ ? "true" : "false");
     text += ",\n\"blocked\": " + list(blocked_, wait_json);
     text += ",\n\"circle\": " + list(circle_, wait_json);
     text += ",\n\"tasks\": " + list(tasks_, task_json);
@@ -155,7 +153,6 @@ class Measurements {
   static std::string stream_json(const StreamMeasure& stream) {
     std::string text = "{" + field("name", stream.name) + ", " + field("depth", stream.depth) +
                        ", " + field("tokens", stream.tokens) + ", " +
-                       field("occupancy", stream.occupancy) + ", " +
                        field("max_occupancy", stream.max_occupancy) + ", " +
                        field("needed_depth", stream.needed_depth) + ", " +
                        field("empty_stalls", stream.empty_stalls) + ", " +
@@ -169,7 +166,6 @@ class Measurements {
   }
 
   bool finished_ = false;
-  bool depths_to_blame_ = true;
   std::vector<TaskMeasure> tasks_;
   std::vector<StreamMeasure> streams_;
   std::vector<Wait> blocked_, circle_;

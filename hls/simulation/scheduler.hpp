@@ -57,8 +57,6 @@ class Scheduler {
   std::vector<Blocked> blocked;
   /// The waits that close a circle among them, each waiting for the next one's task.
   std::vector<Blocked> circle;
-  /// False if tokens are missing that no stream depth would bring.
-  bool depths_to_blame = true;
 
   void add_channel(Channel* channel) { channels.push_back(channel); }
 
@@ -97,7 +95,6 @@ class Scheduler {
     bind_ends();
     blocked.clear();
     circle.clear();
-    depths_to_blame = true;
     for (Task& task : tasks) {
       task.fiber = std::make_unique<Fiber>(&Scheduler::enter, &task);
       ready_.push_back(&task);
@@ -115,7 +112,6 @@ class Scheduler {
     if (blocked.empty()) {
       for (Channel* channel : channels) channel->finish();
     } else {
-      depths_to_blame = finished() || !settings.ends.empty();
       circle = find_circle(blocked);
     }
     on_end();
