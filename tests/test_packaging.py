@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,17 @@ def probe(python_path: Path, cwd: Path) -> str:
     assert done.stderr.startswith("error: model file 'no_such_model.onnx'"), done.stderr
     assert "KV260" in done.stdout
     return done.stdout.splitlines()[0]
+
+
+def test_ci_installs_what_the_documents_say():
+    wanted = {
+        name: set(
+            re.findall(r"install [^\n]*-e '(\.\[test[^']*\])'", (CHECKOUT / name).read_text())
+        )
+        for name in ("README.md", "CONTRIBUTING.md", ".ci/run")
+    }
+    assert all(extras == wanted["README.md"] for extras in wanted.values()), wanted
+    assert len(wanted["README.md"]) == 1
 
 
 def test_setup_lists_every_package():
