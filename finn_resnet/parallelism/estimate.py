@@ -28,7 +28,6 @@ from finn_resnet.transformation.insert_width_adapters import (
 )
 from finn_resnet.transformation.set_stream_depths import SetStreamDepths
 from finn_resnet.transformation.stream_profile import (
-    StreamProfile,
     input_profile,
     output_profile,
 )
@@ -118,16 +117,8 @@ def _node_costs(model: Any) -> Iterator[tuple[str, tuple[int, Resources]]]:
             yield task.node, (task.cycles, task.resources + streams[task.node])
     for node, _ in network.followers:
         follower = Follower(bare, node)
-        profile = _follower_profile(node)
+        profile = input_profile(node, 0)
         yield node.name, (follower.cycles(profile), follower.cost(profile) + streams[node.name])
-
-
-def _follower_profile(node: NodeProto) -> StreamProfile:
-    """The layout a follower reads."""
-    profile = input_profile(node, 0)
-    if profile is None:
-        raise ValueError(f"{node.op_type} {node.name} reads no picture stream")
-    return profile
 
 
 def _adapter(model: Any, node: NodeProto) -> tuple[int, Resources]:
