@@ -30,10 +30,12 @@ class _Place:
 
     @property
     def left(self) -> float:
+        """Left edge of the box in pixels."""
         return _MARGIN + self.column * _COLUMN
 
     @property
     def top(self) -> float:
+        """Upper edge of the box in pixels."""
         return _MARGIN + self.row * _ROW
 
 

@@ -86,15 +86,18 @@ class _Axis:
 
     @classmethod
     def around(cls, values: list[float], first: float, last: float) -> _Axis:
+        """The axis of the whole decades that hold `values`, with some room."""
         low = 10.0 ** math.floor(math.log10(min(values)) - 0.3)
         high = 10.0 ** math.ceil(math.log10(max(values)) + 0.1)
         return cls(low, high, first, last)
 
     def at(self, value: float) -> float:
+        """Pixel position of `value`."""
         share = math.log10(value / self.low) / math.log10(self.high / self.low)
         return self.first + share * (self.last - self.first)
 
     def decades(self) -> list[float]:
+        """The powers of ten on the axis."""
         count = round(math.log10(self.high / self.low))
         return [self.low * 10.0**i for i in range(count + 1)]
 
