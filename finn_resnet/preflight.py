@@ -59,7 +59,8 @@ def checked_model(config: BuildConfig) -> ModelWrapper:
         The tidied model.
 
     Raises:
-        UserError: the output folder, the model, the images or the compiler are not fit.
+        UserError: the output folder, the board file, the model, the images or the compiler are not
+            fit.
     """
     from finn_resnet.importing import check_model, load_model
     from finn_resnet.importing.findings import refuse
@@ -72,6 +73,7 @@ def checked_model(config: BuildConfig) -> ModelWrapper:
         raise UserError(
             f"folding file '{config.folding_config_file}' does not exist; give a JSON file"
         )
+    _check_board(config)
     _check_tools(config)
     model = load_model(config.model)
     refuse(check_model(model))
@@ -79,6 +81,15 @@ def checked_model(config: BuildConfig) -> ModelWrapper:
         images = verification_images(model, config).images
         float_input(images, config.input_mean, config.input_std)
     return model
+
+
+def _check_board(config: BuildConfig) -> None:
+    """Scripts need a board file that describes its processing system."""
+    if "step_write_scripts" in config.steps:
+        from finn_resnet.boards import load_board
+        from finn_resnet.deploy.processing_system import processing_system
+
+        processing_system(load_board(config.board))
 
 
 def _check_tools(config: BuildConfig) -> None:

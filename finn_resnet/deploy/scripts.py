@@ -72,8 +72,8 @@ def write_scripts(
         The files written.
 
     Raises:
-        UserError: the board file does not describe a processing system, or the clock is no
-            positive number.
+        UserError: the board file does not describe a processing system, the board has no URAM for
+            a design that needs it, or the clock is no positive number.
         ValueError: the generated sources break the rules of HLS dataflow code.
     """
     if not math.isfinite(clock_mhz) or clock_mhz <= 0:
@@ -133,12 +133,8 @@ def _context(
 
 
 def _port(port: dict[str, Any]) -> dict[str, Any]:
-    return {"name": port["name"], "frame_bytes": frame_bytes(port)}
-
-
-def frame_bytes(port: dict[str, Any]) -> int:
-    """Bytes of a frame's codes at a port of project.json, without the padding of its last beat."""
-    return math.prod(port["shape"]) * port["code_bytes"]
+    # The codes of a frame, without the padding of its last beat.
+    return {"name": port["name"], "frame_bytes": math.prod(port["shape"]) * port["code_bytes"]}
 
 
 def _template_folder() -> Path:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
+from finn_resnet.boards import load_board
 from finn_resnet.build import build
 from finn_resnet.config import BuildConfig
 from finn_resnet.deploy.driver import Accelerator, check_vectors
 from finn_resnet.deploy.simulated_pynq import SimulatedPynq
+from finn_resnet.errors import UserError
+from finn_resnet.preflight import checked_model, completed
 from tests.deploy.recording import record
 from tests.qonnx_models import residual_network
 
@@ -57,3 +61,25 @@ def test_a_build_ends_in_a_folder_for_the_board(tmp_path):
     assert (deploy / "net.bit").is_file()
     clock = [row[2] for row in run.of("property") if row[1].endswith("PL0_REF_CTRL__FREQMHZ")]
     assert clock == ["200"]
+
+
+def test_a_board_that_gives_no_scripts_is_refused_before_the_build(tmp_path):
+    residual_network().save(str(tmp_path / "net.onnx"))
+    board = load_board("KV260")
+    description = {
+        "name": "Own",
+        "part": board.part,
+        "board_part": board.board_part,
+        "clock_mhz": 100,
+        "budget": {name: int(amount) for name, amount in board.budget.as_dict().items()},
+    }
+    (tmp_path / "own.json").write_text(json.dumps(description))
+    settings = {"model": str(tmp_path / "net.onnx"), "board": str(tmp_path / "own.json")}
+    output = tmp_path / "out"
+    config = BuildConfig(**settings, output_dir=str(output))
+    with pytest.raises(UserError, match=r"'processing_system\.ip' is missing"):
+        checked_model(completed(config))
+    # Without that step the board does.
+    steps = [step for step in STEPS if step not in ("step_write_scripts", "step_write_driver")]
+    build(config.replace(steps=steps[:2]))
+    assert output.is_dir()
