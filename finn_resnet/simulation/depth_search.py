@@ -87,13 +87,19 @@ class DepthSearch:
         raise RuntimeError("the window buffers slow the design whatever lies around them")
 
     def _with_short_windows(self, depths: dict[str, int]) -> dict[str, int]:
-        """Two tokens in every window stream that does not limit the rate with them."""
-        short = dict.fromkeys(self._names("window"), MIN_DEPTH)
-        if self._holds({**depths, **short}):
-            return {**depths, **short}
-        alone = [name for name in short if self._holds({**depths, name: MIN_DEPTH})]
-        together = {**depths, **dict.fromkeys(alone, MIN_DEPTH)}
-        return together if self._holds(together) else depths
+        """Two tokens in every window stream that does not limit the rate with them.
+
+        Few do, so whole groups are tried and split where they fail.
+        """
+        groups = [self._names("window")]
+        while groups:
+            group = groups.pop()
+            shorter = {**depths, **dict.fromkeys(group, MIN_DEPTH)}
+            if self._holds(shorter):
+                depths = shorter
+            elif len(group) > 1:
+                groups += [group[: len(group) // 2], group[len(group) // 2 :]]
+        return depths
 
     def _needed(self, result: SimulationResult, stream: ProjectStream) -> int:
         """Depth with which `result` would have been the same, over all lanes."""
