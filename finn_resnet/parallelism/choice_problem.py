@@ -9,13 +9,15 @@ The objective is the relative resource use, plus the largest share of the fabric
 URAM) weighed double: a design that fills one of them to the brim is hard to place.
 
 The linear relaxation is tight (a few per cent), so the MILP is solved over the candidates whose
-reduced cost in the relaxation is small; the relaxation over all candidates remains the bound.
+reduced cost in the relaxation is small; the relaxation over all candidates remains the bound
+(in deep networks: over the cheapest few dozen of every engine).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, linprog, milp
@@ -33,6 +35,10 @@ _LEAST_CAPACITY = 1.0
 _WEIGHTS = {"dsp": 1.0, "lut": 1.0, "ff": 0.1, "bram36": 1.0, "uram": 1.0}
 _FABRIC = np.array([name != "dsp" for name in RESOURCE_NAMES])
 _FULLEST_WEIGHT = 2.0
+# Candidates of all engines together, and the fewest an engine has, so that the problems of deep
+# networks stay small.
+_MOST_CANDIDATES = 4000
+_LEAST_PER_ENGINE = 40
 # Fewest candidates an engine keeps in the MILP, whatever their reduced cost.
 _LEAST_KEPT = 6
 # HiGHS counts nodes, not seconds, so that results do not depend on the machine's load.
@@ -65,8 +71,10 @@ class ChoiceProblem:
         self._network = network
         self._capacity = np.array(capacity.as_tuple())
         self._divisor = np.maximum(self._capacity, _LEAST_CAPACITY)
+        most = max(_MOST_CANDIDATES // len(network.engines), _LEAST_PER_ENGINE)
         self.choices = [
-            _useful(network, index, limit, space) for index in range(len(network.engines))
+            self._cheapest(_useful(network, index, limit, space), most)
+            for index in range(len(network.engines))
         ]
         self.blocked = [
             engine.name
@@ -76,6 +84,17 @@ class ChoiceProblem:
         self._relaxation: OptimizeResult | None = None
         if not self.blocked:
             self._build()
+
+    def _cheapest(self, choice: list[Candidate], most: int) -> list[Candidate]:
+        """The ``most`` candidates of least relative use, half of them with LUT multipliers."""
+
+        def use(candidate: Candidate) -> float:
+            return float((np.array(candidate.cost.as_tuple()) / self._divisor).sum())
+
+        styles = defaultdict(list)
+        for candidate in sorted(choice, key=use):
+            styles[candidate.factors.mac_style].append(candidate)
+        return [c for group in styles.values() for c in group[: ceil(most / len(styles))]]
 
     def _build(self) -> None:
         sizes = [len(choice) for choice in self.choices]
