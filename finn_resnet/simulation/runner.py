@@ -162,7 +162,7 @@ def run_executable(
                         progress(int(line.split()[1]), frames)
             except BaseException:
                 process.send_signal(signal.SIGINT)
-                process.wait()
+                process.communicate()  # a full pipe would keep it from ending
                 raise
         messages.seek(0)
         text = messages.read().decode(errors="replace")

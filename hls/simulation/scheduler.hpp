@@ -40,7 +40,6 @@ class Scheduler {
 
   Settings settings;
   unsigned long frames = 1;
-  unsigned long frames_done = 0;
   std::deque<Task> tasks;
   std::vector<Channel*> channels;
 

@@ -44,20 +44,25 @@ struct Feeder {
   }
 };
 
-/// The memory side of an output port: a task that takes one frame of beats.
+/// The memory side of an output port: a task that takes one frame of beats; the first one reports
+/// the progress.
 template <class Beat>
 struct Drainer {
   const Port& port;
-  double rate;
+  const Options& options;
+  bool reports;
   CodeWriter& writer;
   stream<Beat>& out;
+  unsigned long frames_done = 0;
 
   void operator()() {
     for (std::size_t i = 0; i < port.beats(); ++i) {
-      Scheduler::instance().current().iteration(beat_interval(i, rate));
+      Scheduler::instance().current().iteration(beat_interval(i, options.output_beats_per_cycle));
       const bool last = unpack_beat(out.read(), writer.beat(i));
       writer.commit(i, last);
     }
+    ++frames_done;
+    if (reports) report_progress(options, frames_done);
   }
 };
 
@@ -100,7 +105,7 @@ int run(const Options& options, Testbench<Beat>& bench) {
   }
   std::deque<Drainer<Beat>> drainers;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    drainers.push_back({bench.outputs[i], options.output_beats_per_cycle, writers[i], out[i]});
+    drainers.push_back({bench.outputs[i], options, i == 0, writers[i], out[i]});
     add_memory_task(drainers.back());
   }
   bench.top(in, out);

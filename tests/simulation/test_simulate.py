@@ -7,7 +7,12 @@ from finn_resnet.errors import UserError
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.project import load_project
 from finn_resnet.simulation.runner import run_codes
-from finn_resnet.simulation.simulate import TimedRun, project_settings, simulate_project
+from finn_resnet.simulation.simulate import (
+    SimulationInterrupted,
+    TimedRun,
+    project_settings,
+    simulate_project,
+)
 
 DEEP = 400
 
@@ -95,6 +100,23 @@ def test_a_short_skip_stream_deadlocks_and_the_remedy_is_the_least(project_dir, 
         assert simulate_project(project_dir, depths=less).deadlock is not None
     with pytest.raises(UserError, match=r"deadlock at cycle \d+: task 'conv.*raise the depth of"):
         dead.demand_progress()
+
+
+def test_an_interrupt_leaves_what_was_measured(project_dir, deep):
+    frames = 100_000
+
+    def interrupt(done: int, total: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(SimulationInterrupted) as caught:
+        simulate_project(project_dir, frames=frames, depths=deep, progress=interrupt)
+    result = caught.value.result
+    assert result.interrupted
+    assert result.deadlock is None
+    assert 4 <= len(result.frame_ends) < frames
+    assert result.is_steady
+    assert result.to_dict()["finished_frames"] == len(result.frame_ends)
 
 
 def test_bad_requests_are_one_line(project_dir):
