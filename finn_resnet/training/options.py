@@ -27,7 +27,7 @@ class TrainingOptions:
     batch_size: int = 128
     plateau_crop: int = 32
     learning_rate: float = 0.15
-    quantised_learning_rate: float = 0.01
+    quantised_learning_rate: float = 0.002
     weight_decay: float = 2e-4
     weight_bits: int = 8
     activation_bits: int = 8
