@@ -18,7 +18,7 @@ from finn_resnet.deploy.notebook import notebook
 from finn_resnet.deploy.processing_system import STREAM_BITS
 from finn_resnet.deploy.scripts import DEPLOY_FOLDER, environment
 from finn_resnet.deploy.vectors import TestVectors, model_vectors, random_pictures
-from finn_resnet.generation.project import GeneratedProject
+from finn_resnet.generation.project import GeneratedProject, depths_note
 
 NOTEBOOK = "accelerator.ipynb"
 
@@ -64,7 +64,12 @@ def write_deploy_folder(
     text = json.dumps(notebook(content), indent=1) + "\n"
     (folder / NOTEBOOK).write_text(text)
     readme = environment().get_template("deploy_readme.md.j2")
-    context = {"manifest": content, "clock_mhz": f"{clock_mhz:.6g}", "frames": vectors.frames}
+    context = {
+        "manifest": content,
+        "clock_mhz": f"{clock_mhz:.6g}",
+        "frames": vectors.frames,
+        "depths_note": depths_note(model),
+    }
     (folder / "README.md").write_text(readme.render(context))
     return folder
 

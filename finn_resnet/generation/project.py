@@ -23,6 +23,7 @@ from finn_resnet.generation.network import PARAMETER_PORT, Network, Port, build_
 from finn_resnet.generation.parameter_code import parameter_bytes
 from finn_resnet.generation.task_code import StreamDeclaration, WeightMemory
 from finn_resnet.output_folder import staged_output
+from finn_resnet.transformation.set_stream_depths import DEPTHS_PROPERTY
 
 _TEMPLATES = ("config.hpp", "top.hpp", "top.cpp", "testbench.cpp")
 _MACRO_LANES = 16
@@ -62,7 +63,7 @@ def generate_project(
     description = project_description(network, top_name)
     target = Path(output_dir) / "hls"
     with staged_output(target) as folder:
-        _write_sources(folder, network, top_name)
+        _write_sources(folder, network, top_name, depths_note(model))
         _copy_library(folder / "include")
         text = json.dumps(description, indent=1) + "\n"
         (folder / "project.json").write_text(text)
@@ -82,8 +83,15 @@ def check_top_name(name: str) -> None:
         )
 
 
-def _write_sources(folder: Path, network: Network, top: str) -> None:
-    context = {"network": network, "top": top, "declare": declaration}
+def depths_note(model: ModelWrapper) -> str:
+    """One sentence on how far the stream depths of a graph can be trusted."""
+    if model.get_metadata_prop(DEPTHS_PROPERTY) == "sized":
+        return "Stream depths: sized by cycle-level simulation, proven to run at the full rate."
+    return "Stream depths: UNPROVEN, not sized by simulation; the design may stall or deadlock."
+
+
+def _write_sources(folder: Path, network: Network, top: str, note: str) -> None:
+    context = {"network": network, "top": top, "declare": declaration, "note": note}
     names = {"top.hpp": f"{top}.hpp", "top.cpp": f"{top}.cpp"}
     for template in _TEMPLATES:
         text = _environment().get_template(f"{template}.j2").render(context)

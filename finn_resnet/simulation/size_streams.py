@@ -22,6 +22,7 @@ from finn_resnet.simulation.replay import Replay
 from finn_resnet.simulation.run_settings import RunSettings
 from finn_resnet.simulation.simulate import TimedRun, project_settings
 from finn_resnet.simulation.stream_storage import one_step_less
+from finn_resnet.transformation.set_stream_depths import DEPTHS_PROPERTY
 
 _TOP = "sized"
 
@@ -139,6 +140,7 @@ class SizeStreams(Transformation):
             self.report = _Sizing(project_dir, Path(folder), self.frames, self.progress).report()
         for stream in self.report.streams:
             _store(model, stream)
+        model.set_metadata_prop(DEPTHS_PROPERTY, "sized")
         return model, False
 
 

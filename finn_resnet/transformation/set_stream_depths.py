@@ -16,6 +16,9 @@ from finn_resnet.transformation.stream_profile import (
     output_profile,
 )
 
+DEPTHS_PROPERTY = "finn_resnet_stream_depths"
+"""Metadata key: where the depths come from, "formula" or "sized" (by `SizeStreams`)."""
+
 PARAMETER_DEPTH = 2
 """Depth of parameter and window streams (the paper's table)."""
 
@@ -44,6 +47,7 @@ class SetStreamDepths(Transformation):
             tokens = -(-buffer.pixels // profile.lanes) * groups
             depths[buffer.output] = max(tokens, PARAMETER_DEPTH)
             op.set_nodeattr("out_depths", depths)
+        model.set_metadata_prop(DEPTHS_PROPERTY, "formula")
         return model, False
 
 

@@ -14,7 +14,10 @@ from finn_resnet.generation.project import generate_project
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.runner import run_codes
+from finn_resnet.simulation.size_streams import SizeStreams
+from finn_resnet.transformation import FuseRequantChains, LowerToHardware, SetStreamDepths
 from tests.generation.test_ap_int import every_kind_of_node
+from tests.qonnx_models import residual_network
 from tests.stream_graphs import INT8, UINT8, StreamGraph, expected_codes, shift_to
 
 
@@ -215,3 +218,18 @@ def test_wide_operands_are_not_packed(tmp_path):
     assert "packed = false" in (project.directory / "config.hpp").read_text()
     run = run_codes(compile_project(project.directory, sanitise=True), frames)
     np.testing.assert_array_equal(run.output, expected_codes(model, frames)["out0_host"])
+
+
+def test_sources_say_whether_the_stream_depths_are_proven(tmp_path) -> None:
+    model = residual_network(size=4)
+    for step in (LowerToHardware(), FuseRequantChains(), SetStreamDepths()):
+        model = model.transform(step)
+    assert "UNPROVEN" in first_line_of_top(model, tmp_path)
+    sized = model.transform(SizeStreams())
+    assert "proven to run at the full rate" in first_line_of_top(sized, tmp_path)
+    assert "UNPROVEN" in first_line_of_top(sized.transform(SetStreamDepths()), tmp_path)
+
+
+def first_line_of_top(model, folder) -> str:
+    project = generate_project(model, folder, "net")
+    return (project.directory / "net.cpp").read_text().splitlines()[0]
