@@ -196,19 +196,33 @@ def _optimise(
 
     The skip buffers of the published formulas before and after show its effect on storage.
     """
-    from finn_resnet.transformation.skip_buffers import skip_buffers
-
     before = len(model.graph.node)
-    bits_before = sum(buffer.total_bits for buffer in skip_buffers(model))
+    bits_before, bram_before = _formula_skip_storage(model)
     if cfg.optimisations[name] is not False:
         model = model.transform(transformation)
     removed = before - len(model.graph.node)
+    bits_after, bram_after = _formula_skip_storage(model)
     facts = {
         "applied": removed > 0,
         "changed_codes": None,
         "removed_nodes": removed,
         "formula_skip_bits_before": bits_before,
-        "formula_skip_bits_after": sum(buffer.total_bits for buffer in skip_buffers(model)),
+        "formula_skip_bits_after": bits_after,
+        "formula_skip_bram36_before": bram_before,
+        "formula_skip_bram36_after": bram_after,
     }
     build_report.record_optimisation(cfg, name, facts)
     return model
+
+
+def _formula_skip_storage(model: ModelWrapper) -> tuple[int, float]:
+    """Bits of all skip buffers by the published formulas, and their BRAM36 (cost model).
+
+    Unroll factors are not chosen yet, so a word is one code.
+    """
+    from finn_resnet.parallelism.memory_cost import fifo_cost
+    from finn_resnet.transformation.skip_buffers import skip_buffers
+
+    buffers = skip_buffers(model)
+    bram36 = sum(fifo_cost(buffer.codes, buffer.bits).bram36 for buffer in buffers)
+    return sum(buffer.total_bits for buffer in buffers), bram36

@@ -184,9 +184,10 @@ def _formula_line(section: dict[str, Any] | None) -> str:
     if not steps or not steps[0]["formula_skip_bits_before"]:
         return "no residual branch"
     before, after = steps[0]["formula_skip_bits_before"], steps[-1]["formula_skip_bits_after"]
+    blocks = [steps[0]["formula_skip_bram36_before"], steps[-1]["formula_skip_bram36_after"]]
     return (
-        f"{before:,} bits without the optimisations, {after:,} with them "
-        f"(ratio {after / before:.3f})"
+        f"{before:,} bits ({blocks[0]:g} BRAM36 by the cost model) without the optimisations, "
+        f"{after:,} ({blocks[1]:g}) with them (ratio {after / before:.3f})"
     )
 
 

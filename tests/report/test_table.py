@@ -85,12 +85,16 @@ REPORT = {
             "changed_codes": 0,
             "formula_skip_bits_before": 2000,
             "formula_skip_bits_after": 1500,
+            "formula_skip_bram36_before": 1.5,
+            "formula_skip_bram36_after": 1,
         },
         "absorb_add": {
             "applied": True,
             "changed_codes": 17,
             "formula_skip_bits_before": 1500,
             "formula_skip_bits_after": 1000,
+            "formula_skip_bram36_before": 1,
+            "formula_skip_bram36_after": 0.5,
         },
         "size_streams": {"applied": True, "changed_codes": 0, "summary": "8,200 with the sized"},
     },
@@ -122,7 +126,8 @@ def test_every_figure_is_shown():
         "8,765 bits",
         "absorb_add: on (17 codes changed)",
         "8,200 with the sized",
-        "2,000 bits without the optimisations, 1,000 with them (ratio 0.500)",
+        "2,000 bits (1.5 BRAM36 by the cost model) without",
+        "1,000 (0.5) with them (ratio 0.500)",
         "longest step verify 7.2 s",
     ):
         assert figure in text
