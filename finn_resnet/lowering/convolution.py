@@ -10,7 +10,6 @@ from onnx import NodeProto, helper
 
 from finn_resnet.custom_ops.stream_conv import accumulator_range
 from finn_resnet.custom_ops.window import output_size
-from finn_resnet.importing.quantiser import power_of_two_exponent
 from finn_resnet.lowering.arithmetic import add_on_grid
 from finn_resnet.lowering.float64_ops import attributes
 from finn_resnet.lowering.interpreter import Interpreter, Unsupported, fractions_of, times
@@ -257,8 +256,3 @@ def _emit_nodes(interpreter: Interpreter, layer: _Layer, bias: np.ndarray, out: 
 
 def _code_range(codes: np.ndarray) -> Range:
     return Range(int(codes.min(initial=0)), int(codes.max(initial=0)))
-
-
-def is_power_of_two(scale: tuple[Fraction, ...]) -> bool:
-    """Whether every entry is a power of two."""
-    return all(power_of_two_exponent(s) is not None for s in scale)
