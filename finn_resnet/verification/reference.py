@@ -15,6 +15,37 @@ from finn_resnet.lowering.float64_ops import run_node
 from finn_resnet.lowering.operators import interpret
 
 
+class BatchExecutor:
+    """Executes a graph of one batch-1 input on batches of any size, node by node, with qonnx."""
+
+    def __init__(self, model: ModelWrapper) -> None:
+        """``model``: tidied; only its batch size changes."""
+        self._model = model
+        self._batched: tuple[int, ModelWrapper, dict[str, np.ndarray]] | None = None
+
+    def run(self, pictures: np.ndarray) -> dict[str, np.ndarray]:
+        """Float values of every tensor for pictures ``[N, C, H, W]`` (float32)."""
+        model, empty = self._for_batch(len(pictures))
+        context = dict(empty)
+        context[model.graph.input[0].name] = pictures.astype(np.float32)
+        opsets = model.get_opset_imports()
+        for node in model.graph.node:
+            execute_node(node, context, model.graph, opsets.get(node.domain, 1))
+        return context
+
+    def _for_batch(self, size: int) -> tuple[ModelWrapper, dict[str, np.ndarray]]:
+        """The model for a batch and its empty context (execution replaces arrays, never writes)."""
+        if self._batched is None or self._batched[0] != size:
+            model = self._model.transform(InferShapes())
+            model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = size
+            del model.graph.value_info[:]
+            for tensor in model.graph.output:
+                tensor.type.tensor_type.ClearField("shape")
+            model = model.transform(InferShapes())
+            self._batched = (size, model, model.make_empty_exec_context())
+        return self._batched[1:]
+
+
 class Reference:
     """Executes a QONNX model batch by batch and reads the codes off every Quant output.
 
@@ -33,7 +64,7 @@ class Reference:
             if is_quant(node)
         }
         """Scale of every quantised tensor that moves, in graph order."""
-        self._batched: tuple[int, ModelWrapper, dict[str, np.ndarray]] | None = None
+        self._executor = BatchExecutor(self._model)
 
     @property
     def tensors(self) -> list[str]:
@@ -49,13 +80,7 @@ class Reference:
         """Float values of every tensor for pictures ``[N, C, H, W]`` (float32)."""
         if self.precision == "float64":
             return self._run_double(pictures.astype(np.float64))
-        model, empty = self._for_batch(len(pictures))
-        context = dict(empty)
-        context[model.graph.input[0].name] = pictures.astype(np.float32)
-        opsets = model.get_opset_imports()
-        for node in model.graph.node:
-            execute_node(node, context, model.graph, opsets.get(node.domain, 1))
-        return context
+        return self._executor.run(pictures)
 
     def codes(self, values: dict[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
         """(tensor, int64 codes in the original's layout) of every quantised tensor of a run."""
@@ -78,18 +103,6 @@ class Reference:
                 result = context[node.output[0]]
             model.graph.node.remove(node)
             model.set_initializer(node.output[0], result)
-
-    def _for_batch(self, size: int) -> tuple[ModelWrapper, dict[str, np.ndarray]]:
-        """The model for a batch and its empty context (execution replaces arrays, never writes)."""
-        if self._batched is None or self._batched[0] != size:
-            model = self._model.transform(InferShapes())
-            model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = size
-            del model.graph.value_info[:]
-            for tensor in model.graph.output:
-                tensor.type.tensor_type.ClearField("shape")
-            model = model.transform(InferShapes())
-            self._batched = (size, model, model.make_empty_exec_context())
-        return self._batched[1:]
 
     def _run_double(self, pictures: np.ndarray) -> dict[str, np.ndarray]:
         model = self._model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,8 @@ class Verification:
     """Result of a comparison; ``mismatches`` counts differing codes by tensor.
 
     ``accuracy_*`` are fractions of correctly labelled pictures, None without labels.
+    ``reference_s`` and ``accelerator_s`` are the seconds the execution of the model and the runs of
+    the C++ took; the latter include recording every compared stream.
     """
 
     images: int = 0
@@ -59,11 +62,32 @@ class Verification:
     reference_precision: str = "float32"
     accelerator_labels: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     reference_labels: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    reference_s: float = 0.0
+    accelerator_s: float = 0.0
 
     @property
     def mismatched_codes(self) -> int:
         """Differing codes over all tensors."""
         return sum(self.mismatches.values())
+
+    def add(self, other: Verification) -> None:
+        """Take in the comparison of the pictures that follow; accuracies are scored at the end."""
+        self.images += other.images
+        self.compared_codes += other.compared_codes
+        for tensor, count in other.mismatches.items():
+            self.mismatches[tensor] = self.mismatches.get(tensor, 0) + count
+        self.first_mismatch = self.first_mismatch or other.first_mismatch
+        self.mismatched_labels += other.mismatched_labels
+        for name in ("accelerator_labels", "reference_labels"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
+        self.reference_s += other.reference_s
+        self.accelerator_s += other.accelerator_s
+
+    def score(self, labels: np.ndarray | None) -> None:
+        """Set the accuracies from class numbers [N] of all pictures; None leaves them None."""
+        if labels is not None and len(labels):
+            self.accuracy_reference = float((self.reference_labels == labels).mean())
+            self.accuracy_accelerator = float((self.accelerator_labels == labels).mean())
 
 
 def to_pictures(images: np.ndarray) -> np.ndarray:
@@ -86,6 +110,67 @@ def input_codes(model: ModelWrapper, pictures: np.ndarray) -> np.ndarray:
             f"width), the image set has {found}; resize the images"
         )
     return as_op(node).quantise(pictures)
+
+
+class Comparison:
+    """A generated project and its original, made ready once to be compared on any pictures."""
+
+    def __init__(
+        self,
+        model: ModelWrapper,
+        original: ModelWrapper,
+        project_dir: str | Path,
+        *,
+        every_tensor: bool = True,
+        missing_ok: bool = False,
+        ap_int: bool = False,
+    ) -> None:
+        """Compile the project and find where it shows each tensor; arguments: `verify_project`.
+
+        Raises:
+            UserError: no C++ compiler or no ap_int headers.
+        """
+        self._model = model
+        self._probes = every_tensor
+        self._reference = Reference(original)
+        self._executable = compile_project(Path(project_dir), ap_int=ap_int, probes=every_tensor)
+        self._project = load_project(self._executable.parent)
+        reference = self._reference
+        wanted = reference.tensors if every_tensor else _quantised_outputs(reference)
+        self._observations = observe(model, self._project, wanted, missing_ok=missing_ok)
+        self._streams = sorted({o.stream for o in self._observations if o.stream is not None})
+
+    def empty(self) -> Verification:
+        """The comparison of no pictures yet."""
+        return Verification(
+            compared_tensors=[seen.tensor for seen in self._observations],
+            reference_precision=self._reference.precision,
+        )
+
+    def run(self, pictures: np.ndarray, first: int = 0) -> Verification:
+        """Compare pictures float32 [N, C, H, W]; mismatches count pictures from ``first``.
+
+        All tensors of these pictures are held at once: give `BATCH` of them.
+
+        Raises:
+            UserError: pictures of the wrong shape.
+            SimulationError: the C++ broke one of its own rules.
+        """
+        result = self.empty()
+        codes = input_codes(self._model, pictures)
+        start = time.perf_counter()
+        run = run_codes(self._executable, codes, tensors=self._streams, probes=self._probes)
+        result.accelerator_s = time.perf_counter() - start
+        start = time.perf_counter()
+        values = self._reference.run(pictures)
+        result.reference_s = time.perf_counter() - start
+        expected = dict(self._reference.codes(values))
+        for seen in self._observations:
+            _compare(result, seen, expected[seen.tensor], seen.codes(run, self._project), first)
+        outputs = values[self._reference.outputs[0]]
+        _collect_labels(result, outputs, _first_output(self._model, run))
+        result.images = len(pictures)
+        return result
 
 
 def verify_project(
@@ -117,27 +202,20 @@ def verify_project(
         UserError: no C++ compiler, no ap_int headers, or pictures of the wrong shape.
         SimulationError: the C++ broke one of its own rules.
     """
-    reference = Reference(original)
-    executable = compile_project(Path(project_dir), ap_int=ap_int, probes=every_tensor)
-    project = load_project(executable.parent)
-    wanted = reference.tensors if every_tensor else _quantised_outputs(reference)
-    observations = observe(model, project, wanted, missing_ok=missing_ok)
-    result = Verification(
-        compared_tensors=[o.tensor for o in observations], reference_precision=reference.precision
+    comparison = Comparison(
+        model,
+        original,
+        project_dir,
+        every_tensor=every_tensor,
+        missing_ok=missing_ok,
+        ap_int=ap_int,
     )
-    streams = sorted({o.stream for o in observations if o.stream is not None})
+    result = comparison.empty()
     for start in range(0, len(pictures), BATCH):
-        batch = pictures[start : start + BATCH]
-        run = run_codes(executable, input_codes(model, batch), tensors=streams, probes=every_tensor)
-        values = reference.run(batch)
-        codes = dict(reference.codes(values))
-        for seen in observations:
-            _compare(result, seen, codes[seen.tensor], seen.codes(run, project), start)
-        _collect_labels(result, values[reference.outputs[0]], _first_output(model, run))
-        result.images += len(batch)
+        result.add(comparison.run(pictures[start : start + BATCH], start))
         if progress is not None:
             progress(result.images, len(pictures))
-    _score(result, labels)
+    result.score(labels)
     return result
 
 
@@ -154,7 +232,7 @@ def _compare(
     wrong = np.argwhere(found != expected)
     if not len(wrong):
         return
-    result.mismatches[seen.tensor] = result.mismatches.get(seen.tensor, 0) + len(wrong)
+    result.mismatches[seen.tensor] = len(wrong)
     if result.first_mismatch is None:
         at = tuple(int(i) for i in wrong[0])
         index = (at[0] + start, *at[1:])
@@ -172,12 +250,5 @@ def _first_output(model: ModelWrapper, run) -> np.ndarray:
 def _collect_labels(result: Verification, expected: np.ndarray, found: np.ndarray) -> None:
     ours = found.reshape(len(found), -1).argmax(axis=1)
     theirs = np.asarray(expected).reshape(len(found), -1).argmax(axis=1)
-    result.mismatched_labels += int((ours != theirs).sum())
-    result.accelerator_labels = np.concatenate([result.accelerator_labels, ours])
-    result.reference_labels = np.concatenate([result.reference_labels, theirs])
-
-
-def _score(result: Verification, labels: np.ndarray | None) -> None:
-    if labels is not None and len(labels):
-        result.accuracy_reference = float((result.reference_labels == labels).mean())
-        result.accuracy_accelerator = float((result.accelerator_labels == labels).mean())
+    result.mismatched_labels = int((ours != theirs).sum())
+    result.accelerator_labels, result.reference_labels = ours, theirs
