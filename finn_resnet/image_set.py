@@ -20,7 +20,7 @@ import numpy as np
 
 from finn_resnet.errors import UserError
 
-_PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,10 @@ def _read_folder(path: Path, count: int | None) -> tuple[np.ndarray, np.ndarray 
     classes = sorted(entry for entry in path.iterdir() if entry.is_dir())
     found: list[tuple[Path, int]] = []
     for label, folder in enumerate(classes or [path]):
-        files = sorted(f for f in folder.iterdir() if f.suffix.lower() in _PICTURE_SUFFIXES)
+        files = sorted(f for f in folder.iterdir() if f.suffix.lower() in PICTURE_SUFFIXES)
         found += [(file, label) for file in files]
     if not found:
-        raise UserError(
-            f"image set {str(path)!r} holds no picture ({', '.join(_PICTURE_SUFFIXES)})"
-        )
+        raise UserError(f"image set {str(path)!r} holds no picture ({', '.join(PICTURE_SUFFIXES)})")
     found = found[:count]
     images = _stack(path, ((file.name, file) for file, _ in found))
     return images, np.array([label for _, label in found]) if classes else None

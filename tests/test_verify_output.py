@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from qonnx.core.onnx_exec import execute_onnx
 
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
-from finn_resnet.evaluate import evaluate
 from finn_resnet.importing import TidyQonnx
 from finn_resnet.verify_output import fitting_images, float_input, verification_images
 from tests.qonnx_models import residual_network
@@ -51,29 +49,3 @@ def test_float_input_scales_then_normalises_each_channel():
     assert normalised.ravel() == pytest.approx([-1, 0, 2])
     with pytest.raises(UserError, match="'input_std' has 2 entries"):
         float_input(pixels, std=(1, 2))
-
-
-def test_accuracy_is_that_of_single_executions(tmp_path):
-    model = residual_network(seed=6).transform(TidyQonnx())
-    rng = np.random.default_rng(3)
-    # Pictures of one colour each, with holes: random pixels alone all get the same label.
-    colours, holes = rng.integers(0, 256, (60, 1, 1, 3)), rng.integers(0, 2, (60, 8, 8, 3))
-    images = (colours * holes).astype(np.uint8)
-    name = model.graph.input[0].name
-    labels = [
-        int(next(iter(execute_onnx(model, {name: picture[None]}).values())).argmax())
-        for picture in float_input(images)
-    ]
-    assert len(set(labels)) > 1
-    labels[5] = (labels[5] + 1) % 5
-    labels[40] = (labels[40] + 1) % 5
-    np.savez(tmp_path / "set.npz", images=images, labels=np.array(labels))
-    result = evaluate(model, tmp_path / "set.npz")
-    assert (result.images, result.correct) == (60, 58)
-    assert evaluate(model, tmp_path / "set.npz", count=6).correct == 5
-
-
-def test_accuracy_needs_labels(model, tmp_path):
-    np.save(tmp_path / "set.npy", np.zeros((2, 8, 8, 3), np.uint8))
-    with pytest.raises(UserError, match="has no labels"):
-        evaluate(model, tmp_path / "set.npy")

@@ -3,7 +3,7 @@
 Layouts understood (`PATH` is what the user names, `split` is `train` or `test`):
 
 - `PATH/data_batch_1 ... data_batch_5, test_batch` (also within `PATH/cifar-10-batches-py`),
-- `PATH/<split>/<class>/<image>`,
+- `PATH/<split>/<class>/<image>`; `PATH/<class>/<image>` is a test split alone,
 - `PATH/*<split>*.npz`, or PATH itself an .npz (see `finn_resnet.image_set`); the array `classes`
   with the class names is optional.
 """
@@ -11,14 +11,14 @@ Layouts understood (`PATH` is what the user names, `split` is `train` or `test`)
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from finn_resnet.errors import UserError
-from finn_resnet.image_set import load_image_set
+from finn_resnet.image_set import PICTURE_SUFFIXES, load_image_set
 
 CIFAR10_CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
@@ -48,14 +48,46 @@ def load_split(path: Path | str, split: str, size: int = 32) -> LabelledImages:
     Raises UserError when nothing readable is there, files are missing, truncated or of another
     image size, or labels are missing or outside the classes.
     """
-    path = Path(path)
+    found = _read(Path(path), split)
+    _check_sizes(found, path, (size, size, 3))
+    for label in (found.labels.min(), found.labels.max()):
+        if not 0 <= label < len(found.classes):
+            raise UserError(f"{path}: label {label} is outside the {len(found.classes)} classes")
+    return found
+
+
+def load_test_images(path: Path | str, shape: tuple[int, int, int], outputs: int) -> LabelledImages:
+    """Reads the test split of a data set for a network of any image size and number of classes.
+
+    Args:
+        path: data set, in any layout of this module.
+        shape: height, width and channels of the network's images.
+        outputs: number of classes the network tells apart.
+
+    Classes have the data set's names where it has as many as the network, else numbers.
+
+    Raises UserError when the split is missing, damaged or of another image size, or when a label
+    is none of the network's.
+    """
+    found = _read(Path(path), "test")
+    _check_sizes(found, path, shape)
+    for label in (found.labels.min(), found.labels.max()):
+        if not 0 <= label < outputs:
+            raise UserError(
+                f"{path}: label {label} is none of the network's {outputs} classes; give the data "
+                "set the network was trained for"
+            )
+    if len(found.classes) == outputs:
+        return found
+    return replace(found, classes=tuple(str(label) for label in range(outputs)))
+
+
+def _read(path: Path, split: str) -> LabelledImages:
     if split not in SPLITS:
         raise UserError(f"unknown split {split!r} (known: train, test)")
     if not path.exists():
-        raise UserError(f"data set {path} does not exist")
-    found = _read_archive(path) if path.is_file() else _read_folder(path, split)
-    _check(found, path, size)
-    return found
+        raise UserError(f"data set {path} does not exist; give a folder or an .npz archive")
+    return _read_archive(path) if path.is_file() else _read_folder(path, split)
 
 
 def _read_folder(path: Path, split: str) -> LabelledImages:
@@ -70,21 +102,22 @@ def _read_folder(path: Path, split: str) -> LabelledImages:
     if archives:
         names = ", ".join(archive.name for archive in archives)
         raise UserError(f"{path} holds several {split} archives ({names}): name one")
+    pictures = (file.suffix.lower() in PICTURE_SUFFIXES for file in path.glob("*/*"))
+    if split == "test" and any(pictures):
+        return _read_class_folders(path)
     raise UserError(
         f"{path} holds no {split} set: expected CIFAR-10 python batches, "
         f"{split}/<class>/ folders, or one *{split}*.npz"
     )
 
 
-def _check(found: LabelledImages, path: Path, size: int) -> None:
+def _check_sizes(found: LabelledImages, path: Path | str, shape: tuple[int, int, int]) -> None:
     if len(found.images) != len(found):
         raise UserError(f"{path}: {len(found.images)} images but {len(found)} labels")
-    shape = found.images.shape[1:]
-    if shape != (size, size, 3):
-        raise UserError(f"{path}: images are {shape}, the network takes ({size}, {size}, 3)")
-    for label in (found.labels.min(), found.labels.max()):
-        if not 0 <= label < len(found.classes):
-            raise UserError(f"{path}: label {label} is outside the {len(found.classes)} classes")
+    if found.images.shape[1:] != shape:
+        raise UserError(
+            f"{path}: images are {found.images.shape[1:]}, the network takes {shape}; resize them"
+        )
 
 
 class _ArrayUnpickler(pickle.Unpickler):
