@@ -37,7 +37,9 @@ struct no_port {};
 struct no_downsample {
   using mac_in_t = int_t<1>;
   static constexpr bool merged = false;
-  static constexpr bool packed = false;
+  static constexpr int port_operands = 1;
+  static constexpr int field_bits = kProductBits;
+  static constexpr int column_group = 1;
   static constexpr int acc_bits = 1;
 };
 
@@ -246,12 +248,12 @@ inline void conv_task(stream<typename C::window_t>& window_in,
   acc_t acc[groups][C::ow_par][C::och_par];
   [[maybe_unused]] downsample_operands<C> ds_x;
   [[maybe_unused]] int_t<C::ds::acc_bits> ds_acc[groups][C::ow_par][C::och_par];
-#pragma HLS array_partition variable = x.pair complete dim = 0
-#pragma HLS array_partition variable = x.single complete dim = 0
+#pragma HLS array_partition variable = x.group complete dim = 0
+#pragma HLS array_partition variable = x.last complete dim = 0
 #pragma HLS array_partition variable = acc complete dim = 2
 #pragma HLS array_partition variable = acc complete dim = 3
-#pragma HLS array_partition variable = ds_x.pair complete dim = 0
-#pragma HLS array_partition variable = ds_x.single complete dim = 0
+#pragma HLS array_partition variable = ds_x.group complete dim = 0
+#pragma HLS array_partition variable = ds_x.last complete dim = 0
 #pragma HLS array_partition variable = ds_acc complete dim = 2
 #pragma HLS array_partition variable = ds_acc complete dim = 3
 #pragma HLS dependence variable = acc type = inter distance = groups dependent = true

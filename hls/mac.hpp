@@ -2,16 +2,20 @@
 
 /// Multiply-accumulate arrays: `Lanes x Outputs` dot products of `N` taps.
 ///
-/// Packed (one DSP48E2 does two 8-bit products): `P += (A * 2^18 + D) * B` down a cascade; at its
-/// end the low sum is `P[17:0]` as a signed number and the high sum `(P >> 18) + P[17]`. Only the
-/// final low sum of a chain must fit 18 signed bits, so a dot product is cut into chains that are
-/// safe for its weights. Products are paired over columns (they share the weight), and those of an
-/// odd last column over output channels (they share the activation):
-/// `ceil(Lanes * Outputs / 2) * N` multipliers.
+/// Packed: one DSP48E2 multiplies operands put side by side on its 27-bit and its 18-bit port,
+/// `P += a * b` down a cascade, and gives the sums of a tile of output channels times columns,
+/// `field_bits` apart in P. The weights of a tile of several channels are on the 27-bit port and
+/// its columns' activations on the 18-bit one; a tile of one channel has them the other way round.
+/// 8-bit operands go in pairs (1x2 or 2x1 tiles, 18 bits apart), 4-bit ones in fours (2x2, 3x1 or
+/// 1x3, 11 bits apart): `finn_resnet.numerics.dsp_packing`, also for why the sums are exact. Only
+/// the final sums of a chain must fit their fields, so a dot product is cut into chains that are
+/// safe for its weights. Lanes are taken in groups of `column_group` columns, and what remains in a
+/// narrower one.
 ///
-/// Config `M`: `packed`; `use_dsp` (plain products in DSPs or LUTs); `chains` and
-/// `chain_end[chains]` (one past the last tap of each chain); `sum_bits` (width of a dot product);
-/// `mac_in_t` (activation at the multiplier).
+/// Config `M`: `port_operands` (operands on the 27-bit port at most; 1: not packed), `field_bits`,
+/// `column_group`; `use_dsp` (plain products in DSPs or LUTs); `chains` and `chain_end[chains]`
+/// (one past the last tap of each chain); `sum_bits` (width of a dot product); `mac_in_t`
+/// (activation at the multiplier).
 
 #include "types.hpp"
 
@@ -22,57 +26,50 @@
 
 namespace fr {
 
-constexpr int kPackShift = 18;
-constexpr int kPackedBits = 27;
+constexpr int kWideBits = 27;
+constexpr int kNarrowBits = 18;
 constexpr int kProductBits = 48;
 
-/// The packed operand of the 27-bit multiplier port. Native builds keep it as wide as the product,
-/// which saves an extension per multiplication.
+/// Packed operands of the 27-bit and of the 18-bit multiplier port. Native builds keep the wide one
+/// as wide as the product, which saves an extension per multiplication.
 #ifdef FR_AP_INT
-using packed_t = int_t<kPackedBits>;
+using wide_t = int_t<kWideBits>;
 #else
-using packed_t = int_t<kProductBits>;
+using wide_t = int_t<kProductBits>;
 #endif
+using narrow_t = int_t<kNarrowBits>;
 
-/// `A * 2^18 + D`.
-template <class A, class D>
-inline packed_t pack(const A& high, const D& low) {
+/// `x(0) + x(1) * 2^Step + ...`: `Operands` operands side by side.
+template <class Packed, int Operands, int Step, class Operand>
+inline Packed pack(const Operand& x) {
 #pragma HLS inline
-  return multiply<kPackedBits>(high, 1 << kPackShift) + int_t<kPackedBits>(low);
-}
-
-/// Adds the two sums of a chain's cascade output.
-template <class Sum>
-inline void restore(const int_t<kProductBits>& p, Sum* high, Sum* low) {
-#pragma HLS inline
-  const int_t<kPackShift> low_sum = wrap<kPackShift>(p);
-  *low += static_cast<Sum>(low_sum);
-  *high += static_cast<Sum>((p >> kPackShift) + (low_sum < 0 ? 1 : 0));
-}
-
-/// FR_CHECKED: sums that differ from the plain products' mean that a chain is too long.
-template <int N, class B, class Sum>
-inline void check_packed([[maybe_unused]] const packed_t (&ad)[N], [[maybe_unused]] const B (&b)[N],
-                         [[maybe_unused]] const Sum& high, [[maybe_unused]] const Sum& low) {
-#if defined(FR_CHECKED) && !defined(__SYNTHESIS__)
-  std::int64_t high_sum = 0;
-  std::int64_t low_sum = 0;
-  for (int t = 0; t < N; ++t) {
-    const std::int64_t d = to_int64(wrap<kPackShift>(ad[t]));
-    high_sum += (to_int64(ad[t]) - d) / (1 << kPackShift) * to_int64(b[t]);
-    low_sum += d * to_int64(b[t]);
+  Packed packed = static_cast<Packed>(x(0));
+  for (int k = 1; k < Operands; ++k) {
+#pragma HLS unroll
+    packed += multiply<kWideBits>(x(k), 1 << (k * Step));
   }
-  if (high_sum == to_int64(high) && low_sum == to_int64(low)) return;
-  std::fprintf(stderr, "error: packed multiplier: sums %lld and %lld instead of %lld and %lld\n",
-               static_cast<long long>(to_int64(high)), static_cast<long long>(to_int64(low)),
-               static_cast<long long>(high_sum), static_cast<long long>(low_sum));
-  std::abort();
-#endif
+  return packed;
 }
 
-/// Adds the sums of chain `Chain` and all later ones of packed operands `ad` times `b`.
-template <class M, int Chain, int N, class B, class Sum>
-inline void packed_chains(const packed_t (&ad)[N], const B (&b)[N], Sum* high, Sum* low) {
+/// Adds the fields of a chain's cascade output to `sum`. What lies below a field has borrowed from
+/// it where it is negative, which the bit below the field tells.
+template <class M, int Fields, class Sum>
+inline void restore(const int_t<kProductBits>& p, Sum (&sum)[Fields]) {
+#pragma HLS inline
+  sum[0] += static_cast<Sum>(wrap<M::field_bits>(p));
+  for (int f = 1; f < Fields; ++f) {
+#pragma HLS unroll
+    const int start = f * M::field_bits;
+    const bool borrowed = ((p >> (start - 1)) & 1) != 0;
+    int_t<kProductBits> field = p >> start;
+    if (f < Fields - 1) field = wrap<M::field_bits>(field);
+    sum[f] += static_cast<Sum>(field + (borrowed ? 1 : 0));
+  }
+}
+
+/// Adds the sums of chain `Chain` and all later ones of packed operands `a` times `b`.
+template <class M, int Chain, int Fields, int N, class A, class B, class Sum>
+inline void packed_chains(const A (&a)[N], const B (&b)[N], Sum (&sum)[Fields]) {
 #pragma HLS inline
   if constexpr (Chain < M::chains) {
     constexpr int begin = Chain == 0 ? 0 : M::chain_end[Chain == 0 ? 0 : Chain - 1];
@@ -80,25 +77,55 @@ inline void packed_chains(const packed_t (&ad)[N], const B (&b)[N], Sum* high, S
     int_t<kProductBits> p = 0;
     for (int t = begin; t < end; ++t) {
 #pragma HLS unroll
-      const int_t<kProductBits> product = multiply<kProductBits>(ad[t], b[t]);
+      const int_t<kProductBits> product = multiply<kProductBits>(a[t], b[t]);
 #pragma HLS bind_op variable = product op = mul impl = dsp
       p += product;
     }
-    restore(p, high, low);
-    packed_chains<M, Chain + 1>(ad, b, high, low);
+    restore<M>(p, sum);
+    packed_chains<M, Chain + 1>(a, b, sum);
   }
 }
 
-/// The two dot products of packed operands `ad` with `b`.
-template <class M, int N, class B, class Sum>
-inline void packed_dot(const packed_t (&ad)[N], const B (&b)[N], Sum* high, Sum* low) {
+#if defined(FR_CHECKED) && !defined(__SYNTHESIS__)
+/// Operand `k` of those that lie `Step` bits apart in `packed`.
+template <int Step, class Packed>
+inline std::int64_t operand(const Packed& packed, int k) {
+  std::int64_t rest = to_int64(packed);
+  for (; k > 0; --k) rest = (rest - wrap<Step>(rest)) >> Step;
+  return wrap<Step>(rest);
+}
+#endif
+
+/// FR_CHECKED: sums that differ from the plain products' mean that a chain is too long.
+template <class M, int Narrow, int Fields, int N, class A, class B, class Sum>
+inline void check_packed([[maybe_unused]] const A (&a)[N], [[maybe_unused]] const B (&b)[N],
+                         [[maybe_unused]] const Sum (&sum)[Fields]) {
+#if defined(FR_CHECKED) && !defined(__SYNTHESIS__)
+  for (int f = 0; f < Fields; ++f) {
+    std::int64_t exact = 0;
+    for (int t = 0; t < N; ++t) {
+      exact += operand<M::field_bits * Narrow>(a[t], f / Narrow) *
+               operand<M::field_bits>(b[t], f % Narrow);
+    }
+    if (exact == to_int64(sum[f])) continue;
+    std::fprintf(stderr, "error: packed multiplier: sum %d of %d is %lld instead of %lld\n", f,
+                 Fields, static_cast<long long>(to_int64(sum[f])), static_cast<long long>(exact));
+    std::abort();
+  }
+#endif
+}
+
+/// The `Fields` dot products of packed operands: `a` of the 27-bit port, each with the `Narrow`
+/// ones of `b` side by side.
+template <class M, int Narrow, int Fields, int N, class A, class B, class Sum>
+inline void packed_dot(const A (&a)[N], const B (&b)[N], Sum (&sum)[Fields]) {
 #pragma HLS inline
-  Sum high_sum = 0;
-  Sum low_sum = 0;
-  packed_chains<M, 0>(ad, b, &high_sum, &low_sum);
-  check_packed(ad, b, high_sum, low_sum);
-  *high = high_sum;
-  *low = low_sum;
+  for (int f = 0; f < Fields; ++f) {
+#pragma HLS unroll
+    sum[f] = 0;
+  }
+  packed_chains<M, 0>(a, b, sum);
+  check_packed<M, Narrow>(a, b, sum);
 }
 
 /// Plain dot product, one multiplier per tap.
@@ -121,46 +148,112 @@ inline Sum plain_dot(const A (&a)[N], const B (&b)[N]) {
   return sum;
 }
 
-/// Activations of `Lanes` columns as the multipliers take them: columns in packed pairs, and those
-/// that are not paired (all of them without packing, an odd last one with it).
+/// Tiles of `Columns` columns: how many output channels they have at most, and their columns'
+/// activations as the multiplier takes them.
+template <class M, int Columns>
+struct mac_tile {
+  static constexpr int channels = M::port_operands + 1 - Columns;
+  using packed_t = std::conditional_t<channels == 1, wide_t, narrow_t>;
+  using columns_t = std::conditional_t<Columns == 1, typename M::mac_in_t, packed_t>;
+
+  /// `x(l)` is the activation in column `l`.
+  template <class Activation>
+  static columns_t columns(const Activation& x) {
+#pragma HLS inline
+    return pack<columns_t, Columns, M::field_bits>(x);
+  }
+};
+
+/// Activations of `Lanes` columns as the multipliers take them.
 template <class M, int Lanes, int N>
 struct mac_operands {
-  static constexpr int pairs = M::packed ? Lanes / 2 : 0;
-  static constexpr int singles = Lanes - 2 * pairs;
+  static constexpr int columns = M::column_group;
+  static constexpr int groups = Lanes / columns;
+  static constexpr int last_columns = Lanes % columns;
+  using group_tile = mac_tile<M, columns>;
+  using last_tile = mac_tile<M, max_of(last_columns, 1)>;
 
-  packed_t pair[max_of(pairs, 1)][N];
-  typename M::mac_in_t single[max_of(singles, 1)][N];
+  typename group_tile::columns_t group[groups][N];
+  /// The columns beyond the whole groups, if any.
+  typename last_tile::columns_t last[1][N];
 
   /// Tap `t` of every column; `x(l)` is its activation in column `l`.
   template <class Activation>
   void set(int t, const Activation& x) {
 #pragma HLS inline
-    for (int p = 0; p < pairs; ++p) {
+    for (int g = 0; g < groups; ++g) {
 #pragma HLS unroll
-      pair[p][t] = pack(x(2 * p + 1), x(2 * p));
+      group[g][t] = group_tile::columns([&x, g](int l) { return x(g * columns + l); });
     }
-    for (int l = 0; l < singles; ++l) {
-#pragma HLS unroll
-      single[l][t] = x(2 * pairs + l);
+    if constexpr (last_columns > 0) {
+      last[0][t] = last_tile::columns([&x](int l) { return x(groups * columns + l); });
     }
   }
 };
 
-/// One column, output channels in pairs that share the activations.
-template <class M, int N, int Outputs, class X, class W, class Sum>
-inline void mac_channel_pairs(const X (&x)[N], const W (&w)[Outputs][N], Sum (&sum)[Outputs]) {
+/// Output channels from `o` of the tile whose first column is `lane`; `w` holds their weights as
+/// the multiplier takes them.
+template <class M, int Channels, int Columns, int N, class X, class W, int Lanes, int Outputs,
+          class Sum>
+inline void mac_tile_sums(const X (&x)[N], const W (&w)[N], int lane, int o,
+                          Sum (&sum)[Lanes][Outputs]) {
 #pragma HLS inline
-  for (int o = 0; o + 1 < Outputs; o += 2) {
+  if constexpr (Channels * Columns == 1) {
+    sum[lane][o] = plain_dot<M, Sum>(x, w);
+  } else {
+    Sum field[Channels * Columns];
+#pragma HLS array_partition variable = field complete
+    if constexpr (Channels == 1) {
+      packed_dot<M, 1>(x, w, field);
+    } else {
+      packed_dot<M, Columns>(w, x, field);
+    }
+    for (int f = 0; f < Channels * Columns; ++f) {
 #pragma HLS unroll
-    packed_t ad[N];
-#pragma HLS array_partition variable = ad complete
+      sum[lane + f % Columns][o + f / Columns] = field[f];
+    }
+  }
+}
+
+/// `Channels` output channels from `o` in `Groups` groups of `Columns` columns from `lane`.
+template <class M, int Channels, int Columns, int Groups, int N, class X, class W, int Lanes,
+          int Outputs, class Sum>
+inline void mac_channels(const X (&x)[Groups][N], const W (&w)[Outputs][N], int lane, int o,
+                         Sum (&sum)[Lanes][Outputs]) {
+#pragma HLS inline
+  if constexpr (Channels == 1) {
+    for (int g = 0; g < Groups; ++g) {
+#pragma HLS unroll
+      mac_tile_sums<M, 1, Columns>(x[g], w[o], lane + g * Columns, o, sum);
+    }
+  } else {
+    wide_t packed[N];
+#pragma HLS array_partition variable = packed complete
     for (int t = 0; t < N; ++t) {
 #pragma HLS unroll
-      ad[t] = pack(w[o + 1][t], w[o][t]);
+      packed[t] = pack<wide_t, Channels, M::field_bits * Columns>(
+          [&w, o, t](int c) { return w[o + c][t]; });
     }
-    packed_dot<M>(ad, x, &sum[o + 1], &sum[o]);
+    for (int g = 0; g < Groups; ++g) {
+#pragma HLS unroll
+      mac_tile_sums<M, Channels, Columns>(x[g], packed, lane + g * Columns, o, sum);
+    }
   }
-  if constexpr (Outputs % 2 == 1) sum[Outputs - 1] = plain_dot<M, Sum>(x, w[Outputs - 1]);
+}
+
+/// All output channels in `Groups` groups of `Columns` columns from `lane`.
+template <class M, int Columns, int Groups, int N, class X, class W, int Lanes, int Outputs,
+          class Sum>
+inline void mac_groups(const X (&x)[Groups][N], const W (&w)[Outputs][N], int lane,
+                       Sum (&sum)[Lanes][Outputs]) {
+#pragma HLS inline
+  constexpr int channels = mac_tile<M, Columns>::channels;
+  constexpr int rest = Outputs % channels;
+  for (int o = 0; o + channels <= Outputs; o += channels) {
+#pragma HLS unroll
+    mac_channels<M, channels, Columns>(x, w, lane, o, sum);
+  }
+  if constexpr (rest > 0) mac_channels<M, rest, Columns>(x, w, lane, Outputs - rest, sum);
 }
 
 /// `sum[l][o] = sum_t x[l][t] * w[o][t]`.
@@ -169,23 +262,9 @@ inline void mac_array(const mac_operands<M, Lanes, N>& x, const W (&w)[Outputs][
                       Sum (&sum)[Lanes][Outputs]) {
 #pragma HLS inline
   using operands = mac_operands<M, Lanes, N>;
-  for (int p = 0; p < operands::pairs; ++p) {
-#pragma HLS unroll
-    for (int o = 0; o < Outputs; ++o) {
-#pragma HLS unroll
-      packed_dot<M>(x.pair[p], w[o], &sum[2 * p + 1][o], &sum[2 * p][o]);
-    }
-  }
-  for (int l = 0; l < operands::singles; ++l) {
-#pragma HLS unroll
-    if constexpr (M::packed) {
-      mac_channel_pairs<M>(x.single[l], w, sum[2 * operands::pairs + l]);
-    } else {
-      for (int o = 0; o < Outputs; ++o) {
-#pragma HLS unroll
-        sum[l][o] = plain_dot<M, Sum>(x.single[l], w[o]);
-      }
-    }
+  mac_groups<M, operands::columns>(x.group, w, 0, sum);
+  if constexpr (operands::last_columns > 0) {
+    mac_groups<M, operands::last_columns>(x.last, w, operands::groups * operands::columns, sum);
   }
 }
 

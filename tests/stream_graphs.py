@@ -406,7 +406,9 @@ def simulate(
     return project, run
 
 
-def assert_bit_exact(graph: StreamGraph, folder: Path, count: int = 3, **switches: bool) -> None:
+def assert_bit_exact(
+    graph: StreamGraph, folder: Path, count: int = 3, **switches: bool
+) -> GeneratedProject:
     """Outputs and all activation streams of ``count`` frames equal the NumPy execution."""
     model, frames = graph.model(), graph.frames(count)
     project, run = simulate(model, folder, frames, **switches)
@@ -416,3 +418,4 @@ def assert_bit_exact(graph: StreamGraph, folder: Path, count: int = 3, **switche
     for port in project.description["outputs"]:
         codes = run.outputs[port["name"]]
         np.testing.assert_array_equal(codes, expected[port["tensor"]], err_msg=port["name"])
+    return project

@@ -64,6 +64,18 @@ CASES = [
     Case("packed_restore", "packed_chain_lut"),
     Case("packed_restore", "packed_extra_chain_lut", {"CHAINS": 2}),
     Case("packed_restore", "packed_extra_chain_lut", {"CHAINS": 3}),
+    Case("packed_restore", "fours_chain_lut", {"FIELDS": 4, "FIELD_BITS": 11, "SUM_BITS": 11}),
+    Case(
+        "packed_restore",
+        "fours_extra_chain_lut",
+        {"CHAINS": 2, "FIELDS": 4, "FIELD_BITS": 11, "SUM_BITS": 12},
+    ),
+    Case(
+        "packed_restore",
+        "fours_extra_chain_lut",
+        {"CHAINS": 3, "FIELDS": 4, "FIELD_BITS": 11, "SUM_BITS": 13},
+    ),
+    Case("packed_operand", "fours_operand_lut"),
     Case("shift_requant", "shift_requant_lut"),
     Case("shift_requant", "shift_requant_lut", {"SIGNED": 1}),
     Case("accumulator", "adder_lut_per_bit", {"GROUPS": 8}),

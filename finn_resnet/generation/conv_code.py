@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import ceil, log2
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +13,21 @@ from finn_resnet.generation.config_struct import Member, config_struct, table_me
 from finn_resnet.generation.cpp import array_range, code_type, grouped, signed_bits
 from finn_resnet.generation.requant_config import requant_config
 from finn_resnet.generation.task_code import NodeCode, NodeContext, Probe, TaskCall
-from finn_resnet.numerics.dsp_packing import chain_ends, is_packable, tap_order
+from finn_resnet.numerics.dsp_packing import UNPACKED, chain_ends, packing_of, tap_order
 from finn_resnet.numerics.ranges import Range
+
+
+class Factors(NamedTuple):
+    """Unroll factors of a convolution."""
+
+    och_par: int
+    ich_par: int
+    ow_par: int
+
+    @classmethod
+    def of(cls, node: NodeContext) -> Factors:
+        """Those of a StreamConv."""
+        return cls(*node.op.attrs(*cls._fields))
 
 
 def conv_code(node: NodeContext) -> NodeCode:
@@ -76,23 +90,25 @@ def accumulator_ranges(node: NodeContext) -> tuple[Range, Range]:
 
 
 def mac_constants(
-    weights: np.ndarray, codes: Range, ich_par: int, *, dsp: bool
+    weights: np.ndarray, codes: Range, factors: Factors, *, dsp: bool
 ) -> tuple[dict[str, Member], dict[str, str]]:
     """Members and types that mac.hpp asks for.
 
     Args:
         weights: integers ``[och, fh, fw, ich]``.
         codes: range of the activations at the multiplier.
-        ich_par: input channels per iteration.
+        factors: unroll factors of the convolution.
         dsp: whether products go to DSPs, packed where the operands fit.
     """
-    rows = tap_order(weights, ich_par)
-    packed = dsp and is_packable(array_range(rows), codes)
-    ends = chain_ends(rows, codes) if packed else (rows.shape[-1],)
+    rows = tap_order(weights, factors.ich_par)
+    packing = packing_of(array_range(rows), codes) if dsp else UNPACKED
+    ends = chain_ends(rows, codes, packing)
     flat = rows.reshape(-1, 1, 1, rows.shape[-1])
     sums = accumulator_range(flat, np.zeros(len(flat), np.int64), codes.including(0))
     constants: dict[str, Member] = {
-        "packed": packed,
+        "port_operands": packing.port_operands,
+        "field_bits": packing.field_bits,
+        "column_group": packing.column_group(factors.och_par, factors.ow_par),
         "use_dsp": dsp,
         "chains": len(ends),
         "chain_end": list(ends),
@@ -105,20 +121,17 @@ def _constants(node: NodeContext) -> tuple[dict[str, Member], dict[str, str]]:
     op = node.op
     acc, total = accumulator_ranges(node)
     form = op.get_nodeattr("skip")
-    acc_shift, skip_shift, och_par, ich_par = op.attrs(
-        "acc_shift", "skip_shift", "och_par", "ich_par"
-    )
+    acc_shift, skip_shift = op.attrs("acc_shift", "skip_shift")
+    factors = Factors.of(node)
     dsp = op.get_nodeattr("mac_style") == "dsp"
-    mac, types = mac_constants(node.constant(1), op.input_range(), ich_par, dsp=dsp)
+    mac, types = mac_constants(node.constant(1), op.input_range(), factors, dsp=dsp)
     kept = total if form == "accumulator" else acc
     out = node.outputs[0].codes
     names = ("ich", "och", "oh", "ow", "fh", "fw")
     constants: dict[str, Member] = {
         **dict(zip(names, op.attrs(*names), strict=True)),
         "stride_w": op.get_nodeattr("stride")[1],
-        "ich_par": ich_par,
-        "och_par": och_par,
-        "ow_par": op.get_nodeattr("ow_par"),
+        **factors._asdict(),
         **mac,
         "skip": f"fr::skip_form = fr::skip_form::{form}",
         "acc_shift": acc_shift,
@@ -130,7 +143,7 @@ def _constants(node: NodeContext) -> tuple[dict[str, Member], dict[str, str]]:
         "out_signed": out.signed,
         "total_probe": node.probe_id,
         "acc_probe": node.probe_id + 1,
-        "bias": table_member(grouped(node.constant(2).reshape(-1), och_par)),
+        "bias": table_member(grouped(node.constant(2).reshape(-1), factors.och_par)),
     }
     return constants, types
 
@@ -141,7 +154,7 @@ def _downsample_structs(node: NodeContext, name: str) -> list[str]:
     och, och_par, ich, ich_par = op.attrs("och", "och_par", "ich", "ich_par")
     codes = op.ds_input_range()
     dsp = op.get_nodeattr("mac_style") == "dsp"
-    mac, types = mac_constants(weights, codes, ich_par, dsp=dsp)
+    mac, types = mac_constants(weights, codes, Factors.of(node), dsp=dsp)
     acc = accumulator_range(weights, bias, codes.including(0))
     before = requant_config(
         op.requantiser("ds_in_requant"),
@@ -196,7 +209,7 @@ def _pipeline_depth(constants: dict[str, Member]) -> int:
     """Modelled stages: operand registers, cascade or adder tree, accumulate, requantise, write."""
     ends = [0, *constants["chain_end"]]
     longest = max(b - a for a, b in pairwise(ends))
-    tree = longest if constants["packed"] else ceil(log2(longest)) + 3
+    tree = longest if constants["port_operands"] > 1 else ceil(log2(longest)) + 3
     return 3 + tree + ceil(log2(constants["chains"])) + 4
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from math import ceil
 
 from finn_resnet.boards import Resources
-from finn_resnet.numerics.dsp_packing import multipliers
+from finn_resnet.numerics.dsp_packing import FOURS, PAIRS, UNPACKED, Packing
 from finn_resnet.parallelism.coefficients import coefficient
 from finn_resnet.parallelism.memory_cost import lutram_lut, rom_cost
 from finn_resnet.parallelism.requant_cost import requant_cost
@@ -20,9 +20,9 @@ _DSP_OPERAND_BITS = 8
 class ConvShape:
     """What a computation task computes: sizes, value ranges and the parts of its epilogue.
 
-    ``acc_bits`` is the accumulator width in bits, ``packable`` whether two products fit one DSP
-    (``numerics.dsp_packing``), ``requants`` the JSON of every requantiser applied to an output
-    code; ``ds_``: of the merged downsample.
+    ``acc_bits`` is the accumulator width in bits, ``packing`` how products share a DSP,
+    ``signed_codes`` whether the activations at the multiplier may be negative, ``requants`` the
+    JSON of every requantiser applied to an output code; ``ds_``: of the merged downsample.
     """
 
     och: int
@@ -34,11 +34,13 @@ class ConvShape:
     in_bits: int = 8
     weight_bits: int = 8
     acc_bits: int = 20
-    packable: bool = True
+    packing: Packing = PAIRS
+    signed_codes: bool = False
     merged_downsample: bool = False
     ds_weight_bits: int = 8
     ds_acc_bits: int = 20
-    ds_packable: bool = True
+    ds_packing: Packing = PAIRS
+    ds_signed_codes: bool = False
     skip: bool = False
     requants: tuple[str, ...] = ()
     ds_requant: str = ""
@@ -80,18 +82,14 @@ def conv_cycles(shape: ConvShape, factors: ConvFactors) -> int:
 
 
 def conv_dsp(shape: ConvShape, factors: ConvFactors) -> int:
-    """DSPs of the multipliers: one per pair of products (per product if they cannot be packed)."""
+    """DSPs of the multipliers: one per tile of the packing, input channel and tap."""
     if factors.mac_style == "lut":
         return 0
-    per_tap = _multipliers(shape.packable, factors) * factors.ich_par
-    downsample = _multipliers(shape.ds_packable, factors) * factors.ich_par
-    return per_tap * shape.taps + (downsample if shape.merged_downsample else 0)
-
-
-def _multipliers(packable: bool, factors: ConvFactors) -> int:
-    if packable:
-        return multipliers(factors.och_par, factors.ow_par)
-    return factors.och_par * factors.ow_par
+    array = factors.och_par, factors.ow_par
+    dsp = shape.packing.multipliers(*array) * shape.taps
+    if shape.merged_downsample:
+        dsp += shape.ds_packing.multipliers(*array)
+    return dsp * factors.ich_par
 
 
 @cache
@@ -123,11 +121,38 @@ def _multiplier_logic(shape: ConvShape, factors: ConvFactors) -> Resources:
     if factors.mac_style == "lut":
         scale = shape.in_bits * shape.weight_bits / _DSP_OPERAND_BITS**2
         return registers + Resources(lut=products * coefficient("lut_mac") * scale)
-    chains = factors.chains + (factors.ds_chains if shape.merged_downsample else 0)
-    whole = 1 + shape.merged_downsample
-    per_pair = coefficient("packed_chain_lut") * whole
-    per_pair += coefficient("packed_extra_chain_lut") * (chains - whole)
-    return registers + Resources(lut=multipliers(factors.och_par, factors.ow_par) * per_pair)
+    lut = _packing_lut(shape.packing, factors, factors.chains)
+    lut += _operand_lut(shape.packing, factors, shape.taps, shape.signed_codes)
+    if shape.merged_downsample:
+        lut += _packing_lut(shape.ds_packing, factors, factors.ds_chains)
+        lut += _operand_lut(shape.ds_packing, factors, 1, shape.ds_signed_codes)
+    return registers + Resources(lut=lut)
+
+
+def _packing_lut(packing: Packing, factors: ConvFactors, chains: int) -> float:
+    """LUTs that restore the sums of all chains and add them."""
+    if packing == UNPACKED:
+        return 0
+    kind = "fours" if packing == FOURS else "packed"
+    per_tile = coefficient(f"{kind}_chain_lut")
+    per_tile += coefficient(f"{kind}_extra_chain_lut") * (chains - 1)
+    return packing.multipliers(factors.och_par, factors.ow_par) * per_tile
+
+
+def _operand_lut(packing: Packing, factors: ConvFactors, taps: int, signed_codes: bool) -> float:
+    """LUTs that put operands side by side where the DSP's pre-adder does not.
+
+    The pre-adder joins two signed operands of the 27-bit port. A third one, or two on the 18-bit
+    port, take the borrow of a negative lower one in LUTs; unsigned ones only need wires.
+    """
+    if packing != FOURS:
+        return 0
+    group = packing.column_group(factors.och_par, factors.ow_par)
+    groups, rest = divmod(factors.ow_par, group)
+    joined = (groups * (group > 1) + (rest > 1)) * signed_codes
+    lone_columns = groups * (group == 1) + (rest == 1)
+    joined += lone_columns * (factors.och_par // packing.tile_channels(1))
+    return joined * factors.ich_par * taps * coefficient("fours_operand_lut")
 
 
 def _accumulation(shape: ConvShape, factors: ConvFactors, acc_bits: int) -> Resources:

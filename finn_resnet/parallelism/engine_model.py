@@ -103,8 +103,8 @@ class ConvEngine:
         ich_par = factors.ich_par
         if ich_par not in self._chains:
             self._chains[ich_par] = tuple(
-                len(chain_ends(tap_order(weights, ich_par), codes))
-                for weights, codes in self._operands
+                len(chain_ends(tap_order(weights, ich_par), codes, packing))
+                for weights, codes, packing in self._operands
             )
         chains = self._chains[ich_par]
         return ConvFactors(factors.och_par, ich_par, factors.ow_par, factors.mac_style, *chains)

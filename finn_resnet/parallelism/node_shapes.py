@@ -9,7 +9,7 @@ from onnx import NodeProto
 from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.custom_ops.stream_conv import accumulator_range
-from finn_resnet.numerics.dsp_packing import is_packable
+from finn_resnet.numerics.dsp_packing import Packing, packing_of
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.parallelism.conv_cost import ConvShape
 from finn_resnet.parallelism.stream_task_cost import Picture
@@ -54,16 +54,18 @@ def conv_shape(model: Any, node: NodeProto) -> ConvShape:
     if op.get_nodeattr("skip") == "epilogue":
         requants.insert(0, op.get_nodeattr("pre_requant"))
     operands = conv_operands(model, node)
-    codes = operands[0][1]
-    acc = _accumulator(model, node.input[2], *operands[0])
+    weights, codes, packing = operands[0]
+    acc = _accumulator(model, node.input[2], weights, codes)
     downsample = {}
     if op.has_downsample:
-        ds_acc = _accumulator(model, node.input[4], *operands[1])
+        ds_weights, ds_codes, ds_packing = operands[1]
+        ds_acc = _accumulator(model, node.input[4], ds_weights, ds_codes)
         downsample = {
             "merged_downsample": True,
             "ds_weight_bits": op.get_nodeattr("ds_weight_bits"),
             "ds_acc_bits": ds_acc.bits,
-            "ds_packable": _packable(*operands[1]),
+            "ds_packing": ds_packing,
+            "ds_signed_codes": ds_codes.signed,
             "ds_requant": op.get_nodeattr("ds_requant"),
         }
     return ConvShape(
@@ -71,20 +73,24 @@ def conv_shape(model: Any, node: NodeProto) -> ConvShape:
         in_bits=codes.bits,
         weight_bits=op.get_nodeattr("weight_bits"),
         acc_bits=acc.bits,
-        packable=_packable(*operands[0]),
+        packing=packing,
+        signed_codes=codes.signed,
         skip=op.has_skip,
         requants=tuple(requants),
         **downsample,
     )
 
 
-def conv_operands(model: Any, node: NodeProto) -> list[tuple[np.ndarray, Range]]:
-    """Weights [och, fh, fw, ich] and range of the codes they meet: own, then the downsample's."""
+def conv_operands(model: Any, node: NodeProto) -> list[tuple[np.ndarray, Range, Packing]]:
+    """Weights [och, fh, fw, ich], range of the codes they meet, how both share DSPs.
+
+    The convolution's own, then the merged downsample's.
+    """
     op = getCustomOp(node)
     operands = [(parameter_initialiser(model, node.input[1]), op.input_range())]
     if op.has_downsample:
         operands.append((parameter_initialiser(model, node.input[3]), op.ds_input_range()))
-    return operands
+    return [(*pair, _packing(*pair)) for pair in operands]
 
 
 def parameter_initialiser(model: Any, tensor: str) -> np.ndarray:
@@ -93,8 +99,8 @@ def parameter_initialiser(model: Any, tensor: str) -> np.ndarray:
     return model.get_initializer(producer.input[0] if producer is not None else tensor)
 
 
-def _packable(weights: np.ndarray, codes: Range) -> bool:
-    return is_packable(Range(int(weights.min()), int(weights.max())), codes)
+def _packing(weights: np.ndarray, codes: Range) -> Packing:
+    return packing_of(Range(int(weights.min()), int(weights.max())), codes)
 
 
 def _accumulator(model: Any, bias: str, weights: np.ndarray, codes: Range) -> Range:

@@ -70,6 +70,10 @@ def every_kind_of_node() -> StreamGraph:
     plain = graph.input((4, 4, 2), Range(-8, 7))
     weights = graph.random_weights(3, 3, 3, 2, bits=4)
     graph.output(graph.conv("lut", plain, weights, factors=(2, 1, 1), mac_style="lut")[0])
+    for index, factors in enumerate([(3, 1, 1), (2, 2, 2), (1, 1, 3)]):
+        x = graph.input((4, 5, 2), (Range(-8, 7), Range(0, 15))[index % 2])
+        weights = graph.random_weights(3, 3, 3, 2, bits=4)
+        graph.output(graph.conv(f"fours{index}", x, weights, factors=factors)[0])
     return graph
 
 

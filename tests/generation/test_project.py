@@ -215,7 +215,7 @@ def test_wide_operands_are_not_packed(tmp_path):
     graph.output(out)
     model, frames = graph.model(), graph.frames(3)
     project = generate_project(model, tmp_path, "network")
-    assert "packed = false" in (project.directory / "config.hpp").read_text()
+    assert "port_operands = 1;" in (project.directory / "config.hpp").read_text()
     run = run_codes(compile_project(project.directory, sanitise=True), frames)
     np.testing.assert_array_equal(run.output, expected_codes(model, frames)["out0_host"])
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+from finn_resnet.generation.project import generate_project
+from finn_resnet.numerics.dsp_packing import FOURS, chain_ends
 from finn_resnet.numerics.ranges import Range
+from finn_resnet.simulation.compiler import compile_project
+from finn_resnet.simulation.runner import run_codes
 from tests.stream_graphs import (
     INT8,
     UINT8,
@@ -18,6 +23,9 @@ from tests.stream_graphs import (
     simulate,
 )
 
+UINT4, INT4 = Range(0, 15), Range(-8, 7)
+EXACT = Range(-(1 << 15), (1 << 15) - 1)
+"""An output range that keeps every bit of small sums."""
 KERNELS = [(1, 1), (3, 3), (2, 3), (5, 5), (3, 1), (4, 2)]
 
 
@@ -177,3 +185,91 @@ def test_extreme_operands(codes, tmp_path):
     expected = expected_codes(model, frames)
     for port in project.description["outputs"]:
         np.testing.assert_array_equal(run.outputs[port["name"]], expected[port["tensor"]])
+
+
+def test_every_tile_of_four_bit_operands(tmp_path):
+    """Factors with 2x2, 3x1 and 1x3 tiles, whole and ragged; merged downsamples, strides."""
+    graph = StreamGraph(12)
+    for index, factors in enumerate(
+        [(1, 1, 4), (2, 1, 1), (4, 2, 1), (2, 2, 2), (5, 3, 2), (3, 1, 3), (4, 2, 5), (4, 1, 2)]
+    ):
+        x = graph.input((6, 9, 3), (UINT4, INT4)[index % 2])
+        for edge in graph.conv(
+            f"conv{index}",
+            x,
+            graph.random_weights(5, 3, 3, 3, bits=4),
+            stride=(1 + index // 4, 1 + index // 4),
+            pads=(1, 1, 1, 1),
+            factors=factors,
+            out=EXACT,
+            ds_weights=graph.random_weights(5, 1, 1, 3, bits=8 if index == 7 else 4),
+            ds_tap=(1, 1),
+        ):
+            graph.output(edge)
+    project = assert_bit_exact(graph, tmp_path, sanitise=True)
+    config = (project.directory / "config.hpp").read_text()
+    # All in fours but the downsample of 8-bit weights, which goes in pairs beside its convolution.
+    assert config.count("port_operands = 3;") == 15
+    assert config.count("port_operands = 2;") == 1
+    assert all(f"column_group = {group};" in config for group in (1, 2, 3))
+
+
+CORNERS = [(UINT4, -8), (UINT4, 7), (INT4, -8), (INT4, 7)]
+
+
+def four_bit_corners() -> StreamGraph:
+    """Convolutions whose 18 weights per output are all equal: the longest chains there are."""
+    graph = StreamGraph(3)
+    tiles = [(2, 2, 2), (3, 2, 1), (1, 2, 3)]
+    for index, (codes, weight) in enumerate(CORNERS):
+        for name, factors in enumerate((tiles[0], tiles[1 + index % 2])):
+            x = graph.input((5, 5, 2), codes)
+            weights = np.full((3, 3, 3, 2), weight)
+            options = {"pads": (1, 1, 1, 1), "factors": factors, "out": EXACT}
+            graph.output(graph.conv(f"conv{index}_{name}", x, weights, **options)[0])
+    return graph
+
+
+def corner_frames(graph: StreamGraph) -> dict[str, np.ndarray]:
+    """A frame of the least code, one of the greatest, one of 0, a random one."""
+    frames = graph.frames(4)
+    for values, index in zip(frames.values(), range(2 * len(CORNERS)), strict=True):
+        codes = CORNERS[index // 2][0]
+        values[0], values[1], values[2] = codes.lo, codes.hi, 0
+    return frames
+
+
+def test_extreme_four_bit_operands(tmp_path):
+    graph = four_bit_corners()
+    model, frames = graph.model(), corner_frames(graph)
+    project, run = simulate(model, tmp_path, frames, sanitise=True)
+    expected = expected_codes(model, frames)
+    for port in project.description["outputs"]:
+        np.testing.assert_array_equal(run.outputs[port["name"]], expected[port["tensor"]])
+
+
+def test_one_tap_more_in_a_chain_of_fours_gives_wrong_codes(tmp_path):
+    graph = four_bit_corners()
+    model, frames = graph.model(), corner_frames(graph)
+    project = generate_project(model, tmp_path, "network")
+    config = project.directory / "config.hpp"
+    text = config.read_text()
+    for codes, weight in CORNERS:
+        ends = chain_ends(np.full((1, 18), weight), codes, FOURS)
+        if len(ends) > 1:
+            longer = [min(end + 1, 18) for end in ends]
+            assert _chain_end(ends) in text
+            text = text.replace(_chain_end(ends), _chain_end(longer))
+    config.write_text(text)
+    run = run_codes(compile_project(project.directory), frames)
+    expected = expected_codes(model, frames)
+    wrong = [
+        not np.array_equal(run.outputs[port["name"]], expected[port["tensor"]])
+        for port in project.description["outputs"]
+    ]
+    # 18 products of -8..7 by 7 are safe in one chain, which cannot be made longer.
+    assert wrong == [True] * 6 + [False] * 2
+
+
+def _chain_end(ends: Sequence[int]) -> str:
+    return f"chain_end[] = {{{', '.join(map(str, ends))}}};"

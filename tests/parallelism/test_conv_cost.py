@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from finn_resnet.numerics.dsp_packing import FOURS, UNPACKED
 from finn_resnet.parallelism.conv_cost import (
     ConvFactors,
     ConvShape,
@@ -38,8 +39,9 @@ def test_cycles_count_the_iterations(chosen):
 def test_multipliers_cover_the_products(chosen):
     products = chosen.och_par * chosen.ich_par * chosen.ow_par * 9
     assert products / 2 <= conv_dsp(SHAPE, chosen) < products / 2 + 9 * chosen.ich_par
-    unpacked = replace(SHAPE, packable=False)
-    assert conv_dsp(unpacked, chosen) == products
+    assert conv_dsp(replace(SHAPE, packing=UNPACKED), chosen) == products
+    fours = conv_dsp(replace(SHAPE, packing=FOURS), chosen)
+    assert products / 4 <= fours <= conv_dsp(SHAPE, chosen)
     assert conv_dsp(SHAPE, replace(chosen, mac_style="lut")) == 0
     # No multiplier array can do more work than its products times its cycles.
     assert products * conv_cycles(SHAPE, chosen) >= SHAPE.macs
@@ -54,6 +56,32 @@ def test_paper_layers_of_resnet8_on_kv260():
     assert conv_dsp(strided, ConvFactors(och_par=8, ow_par=2)) == 80
 
 
+def test_four_products_share_a_dsp():
+    chosen = ConvFactors(och_par=8, ow_par=2)
+    fours = replace(SHAPE, packing=FOURS, in_bits=4, weight_bits=4)
+    assert conv_dsp(fours, chosen) == conv_dsp(SHAPE, chosen) / 2 == 36
+    # A downsample of 8-bit weights beside them still goes in pairs.
+    merged = replace(fours, merged_downsample=True)
+    assert conv_dsp(merged, chosen) == 36 + 8
+    assert conv_dsp(replace(merged, ds_packing=FOURS), chosen) == 36 + 4
+    assert conv_dsp(fours, ConvFactors(och_par=3)) == conv_dsp(fours, ConvFactors(ow_par=3)) == 9
+
+
+def test_joining_operands_of_fours_costs():
+    def lut(och_par: int, ow_par: int, signed: bool) -> float:
+        shape = replace(SHAPE, packing=FOURS, signed_codes=signed)
+        return conv_cost(shape, ConvFactors(och_par, 1, ow_par)).lut
+
+    # Two columns share the 18-bit port for all channels: a borrow per tap if they are signed.
+    join = (lut(2, 2, True) - lut(2, 2, False)) / 9
+    assert join > 0
+    assert lut(4, 4, True) - lut(4, 4, False) == 2 * 9 * join
+    # Three channels' weights are always joined outside the pre-adder, two are not.
+    assert lut(3, 1, True) == lut(3, 1, False) > lut(2, 1, False) + 9 * join
+    pairs = conv_cost(replace(SHAPE, signed_codes=True), ConvFactors(2, 1, 2))
+    assert pairs == conv_cost(SHAPE, ConvFactors(2, 1, 2))
+
+
 def test_every_part_of_the_epilogue_costs():
     chosen = ConvFactors(och_par=4, ow_par=2)
     plain = conv_cost(SHAPE, chosen).lut
@@ -62,6 +90,8 @@ def test_every_part_of_the_epilogue_costs():
     assert conv_cost(replace(SHAPE, merged_downsample=True), chosen).lut > plain
     assert conv_cost(replace(SHAPE, acc_bits=30), chosen).lut > plain
     assert conv_cost(SHAPE, replace(chosen, chains=2)).lut > plain
+    fours = replace(SHAPE, packing=FOURS)
+    assert conv_cost(fours, replace(chosen, chains=2)).lut > conv_cost(fours, chosen).lut
     assert conv_cost(SHAPE, replace(chosen, mac_style="lut")).lut > plain + 8 * 9 * 50
     # All input channels at once leave no partial sums to keep.
     assert conv_cost(SHAPE, ConvFactors(4, 16, 2)).lut < conv_cost(SHAPE, ConvFactors(4, 15, 2)).lut
