@@ -123,7 +123,7 @@ def step_size_streams(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
 
     if not cfg.auto_fifo_depths:
         return model
-    sizing = SizeStreams(cfg.simulation_frames, progress.current().update)
+    sizing = SizeStreams(cfg.simulation_frames, progress.current().update, cfg.top_name)
     model = model.transform(sizing)
     build_report.record_sizing(sizing.report, cfg)
     return model

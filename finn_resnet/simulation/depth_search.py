@@ -91,15 +91,22 @@ class DepthSearch:
 
         Few do, so whole groups are tried and split where they fail.
         """
-        groups = [self._names("window")]
-        while groups:
-            group = groups.pop()
-            shorter = {**depths, **dict.fromkeys(group, MIN_DEPTH)}
-            if self._holds(shorter):
-                depths = shorter
-            elif len(group) > 1:
-                groups += [group[: len(group) // 2], group[len(group) // 2 :]]
-        return depths
+        return self._shortened(self._names("window"), depths, known_to_fail=False)
+
+    def _shortened(
+        self, group: list[str], depths: dict[str, int], *, known_to_fail: bool
+    ) -> dict[str, int]:
+        """Depths with two tokens in as many streams of the group as the rate allows."""
+        shorter = {**depths, **dict.fromkeys(group, MIN_DEPTH)}
+        if not known_to_fail and self._holds(shorter):
+            return shorter
+        if len(group) < 2:
+            return depths
+        half = len(group) // 2
+        later = self._shortened(group[half:], depths, known_to_fail=False)
+        # If all of the later half could be shortened, the rest is the group that has just failed.
+        whole = all(later[name] == MIN_DEPTH for name in group[half:])
+        return self._shortened(group[:half], later, known_to_fail=whole)
 
     def _needed(self, result: SimulationResult, stream: ProjectStream) -> int:
         """Depth with which `result` would have been the same, over all lanes."""

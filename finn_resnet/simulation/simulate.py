@@ -12,6 +12,7 @@ import numpy as np
 from finn_resnet.errors import UserError, did_you_mean
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.deadlock import find_remedy
+from finn_resnet.simulation.declared_depths import demand_declared_depths
 from finn_resnet.simulation.measurements import SimulationResult, read_measurements
 from finn_resnet.simulation.project import Project, load_project
 from finn_resnet.simulation.run_settings import RESTART_CYCLES, RunSettings, fifo_depths
@@ -66,12 +67,13 @@ def simulate_project(
         The measurements; a deadlock is part of the result, with its smallest remedy.
 
     Raises:
-        UserError: bad arguments, no compiler.
+        UserError: bad arguments, no compiler, or sources with other depths than project.json's.
         SimulationInterrupted: Ctrl-C; carries the partial result.
     """
     _check(frames, input_rate, output_rate)
     folder = Path(project_dir)
     project = load_project(folder)
+    demand_declared_depths(folder, project)
     executable = compile_project(folder, timed=True)
     _check_fifos(project, trace)
     settings = project_settings(project, depths, restart)

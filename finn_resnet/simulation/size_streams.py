@@ -24,8 +24,6 @@ from finn_resnet.simulation.simulate import TimedRun, project_settings
 from finn_resnet.simulation.stream_storage import one_step_less
 from finn_resnet.transformation.set_stream_depths import DEPTHS_PROPERTY
 
-_TOP = "sized"
-
 
 @dataclass(frozen=True)
 class SizedStream:
@@ -122,21 +120,30 @@ class SizeStreams(Transformation):
     Args:
         frames: overlapping frames of each simulation, at least 3.
         progress: called with (finished, expected) simulations.
+        top_name: of the project that will be generated. Under the same name it is compiled here
+            already, and only the depths differ, which a run takes from project.json.
 
     Raises:
         UserError: no C++ compiler.
     """
 
-    def __init__(self, frames: int = 4, progress: Callable[[int, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        frames: int = 4,
+        progress: Callable[[int, int], None] | None = None,
+        top_name: str = "sized",
+    ) -> None:
         super().__init__()
         self.frames = frames
         self.progress = progress
+        self.top_name = top_name
         self.report: SizingReport | None = None
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
         with tempfile.TemporaryDirectory(prefix="finn_resnet_") as folder:
-            project_dir = generate_project(_with_constant_weights(model), folder, _TOP).directory
+            constant = _with_constant_weights(model)
+            project_dir = generate_project(constant, folder, self.top_name).directory
             self.report = _Sizing(project_dir, Path(folder), self.frames, self.progress).report()
         for stream in self.report.streams:
             _store(model, stream)

@@ -85,25 +85,43 @@ Recording read_recording(const std::string& path) {
 
 /// Replays one frame of a task. With `spread` its iterations are spaced evenly over that many
 /// cycles, otherwise as recorded.
-struct Replay {
-  const Pattern& pattern;
-  std::deque<BareChannel>& channels;
-  std::int64_t spread;
+class Replay {
+ public:
+  Replay(const Pattern& pattern, std::deque<BareChannel>& channels, std::int64_t spread)
+      : pattern_(pattern), spread_(spread) {
+    for (const Pattern::Step& step : pattern.steps) {
+      BoundStep& bound = steps_.emplace_back();
+      bound.interval = step.interval;
+      for (const std::uint32_t stream : step.reads) bound.reads.push_back(&channels[stream]);
+      for (const std::uint32_t stream : step.writes) bound.writes.push_back(&channels[stream]);
+    }
+  }
 
   void operator()() {
     Task& self = Scheduler::instance().current();
-    const std::int64_t total = spread > 0 ? static_cast<std::int64_t>(pattern.iterations()) : 1;
+    const std::int64_t total = spread_ > 0 ? static_cast<std::int64_t>(pattern_.iterations()) : 1;
     std::int64_t done = 0;
-    for (const Pattern::Run& run : pattern.runs) {
-      const Pattern::Step& step = pattern.steps[run.step];
+    for (const Pattern::Run& run : pattern_.runs) {
+      const BoundStep& step = steps_[run.step];
       for (std::uint64_t i = 0; i < run.count; ++i, ++done) {
-        self.iteration(spread > 0 ? (done + 1) * spread / total - done * spread / total
-                                  : step.interval);
-        for (const std::uint32_t stream : step.reads) self.note_read(channels[stream]);
-        for (const std::uint32_t stream : step.writes) self.note_write(channels[stream]);
+        self.iteration(spread_ > 0 ? (done + 1) * spread_ / total - done * spread_ / total
+                                   : step.interval);
+        for (Channel* channel : step.reads) self.note_read(*channel);
+        for (Channel* channel : step.writes) self.note_write(*channel);
       }
     }
   }
+
+ private:
+  // A step of the pattern with its streams looked up.
+  struct BoundStep {
+    std::int64_t interval;
+    std::vector<Channel*> reads, writes;
+  };
+
+  const Pattern& pattern_;
+  std::int64_t spread_;
+  std::vector<BoundStep> steps_;
 };
 
 int run(fr::sim::Options options) {
@@ -119,7 +137,7 @@ int run(fr::sim::Options options) {
   }
   std::deque<Replay> replays;
   for (const RecordedTask& task : recording.tasks) {
-    replays.push_back({task.pattern, channels, scheduler.settings.spread(task.name)});
+    replays.emplace_back(task.pattern, channels, scheduler.settings.spread(task.name));
     scheduler.add_task(task.name.c_str(), replays.back());
     scheduler.tasks.back().pipeline_depth = task.pipeline_depth;
     scheduler.tasks.back().restart = task.restart;

@@ -94,9 +94,9 @@ class Scheduler {
     bind_ends();
     blocked.clear();
     circle.clear();
-    for (Task& task : tasks) {
-      task.fiber = std::make_unique<Fiber>(&Scheduler::enter, &task);
-      ready_.push_back(&task);
+    for (auto task = tasks.rbegin(); task != tasks.rend(); ++task) {
+      task->fiber = std::make_unique<Fiber>(&Scheduler::enter, &*task);
+      ready_.push_back(&*task);
     }
     resume();
     while (!finished() && !interrupted()) {
@@ -138,18 +138,21 @@ class Scheduler {
     Fiber* next = &main_;
     current_ = nullptr;
     if (!ready_.empty() && !fault_ && !interrupted()) {
-      current_ = ready_.front();
-      ready_.pop_front();
-      next = current_->fiber.get();
+      next = &take_ready();
     }
     Fiber::switch_to(self, *next);
   }
 
+  // The task made ready last goes on first: what woke it is still in the processor's cache.
+  Fiber& take_ready() {
+    current_ = ready_.back();
+    ready_.pop_back();
+    return *current_->fiber;
+  }
+
   void resume() {
     if (ready_.empty()) return;
-    current_ = ready_.front();
-    ready_.pop_front();
-    Fiber::switch_to(main_, *current_->fiber);
+    Fiber::switch_to(main_, take_ready());
     if (fault_) std::rethrow_exception(fault_);
   }
 
@@ -234,7 +237,7 @@ class Scheduler {
 
   Fiber main_;
   Task* current_ = nullptr;
-  std::deque<Task*> ready_;
+  std::vector<Task*> ready_;  ///< a stack; the first task of the network starts on top
   std::exception_ptr fault_;
 };
 

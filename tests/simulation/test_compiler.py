@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from finn_resnet.errors import UserError
+from finn_resnet.generation.project import generate_project
 from finn_resnet.simulation.compiler import CompilationError, compile_project, find_compiler
+from finn_resnet.simulation.size_streams import SizeStreams
+from finn_resnet.transformation.set_stream_depths import SetStreamDepths
 
 
 def test_the_compiler_of_the_environment_comes_first(cxx, monkeypatch):
@@ -48,8 +51,20 @@ def test_the_same_project_is_compiled_once_whatever_its_depths(project_dir, copy
     executable = compile_project(project_dir, timed=True)
     built = executable.stat().st_mtime_ns
     edit(copy / "net.cpp", r'(FR_NAMED\("conv1_weights_stream"), 2\)', r"\1, 9)")
+    edit(copy / "net.cpp", r"(variable=conv1_weights_stream) depth=2", r"\1 depth=9")
+    edit(copy / "net.cpp", r"UNPROVEN", "proven")
     assert compile_project(copy, timed=True) == executable
     assert executable.stat().st_mtime_ns == built
+
+
+def test_a_sized_design_is_compiled_already(residual_model, cxx, tmp_path):
+    formulas = residual_model.transform(SetStreamDepths())
+    before = generate_project(formulas, tmp_path / "before", "net")
+    sized = formulas.transform(SizeStreams(frames=3, top_name="net"))
+    after = generate_project(sized, tmp_path / "after", "net")
+    assert before.description["streams"] != after.description["streams"]
+    first, second = (compile_project(project.directory, timed=True) for project in (before, after))
+    assert first == second
 
 
 def test_a_changed_weight_makes_another_executable(project_dir, copy):
