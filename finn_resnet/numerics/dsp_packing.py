@@ -45,6 +45,11 @@ class Packing(NamedTuple):
     field_bits: int
 
     @property
+    def products(self) -> int:
+        """Products of the largest tile."""
+        return max(n * self.tile_channels(n) for n in range(1, self.port_operands + 1))
+
+    @property
     def sums(self) -> Range:
         """Sums that every field gives back exactly."""
         half = 1 << (self.field_bits - 1)

@@ -16,7 +16,7 @@ from finn_resnet.parallelism.engine_factors import read_factors
 from finn_resnet.parallelism.engine_model import engine_model
 from finn_resnet.parallelism.memory_cost import fifo_cost
 from finn_resnet.parallelism.network import Network, read_network
-from finn_resnet.parallelism.node_shapes import picture
+from finn_resnet.parallelism.node_shapes import conv_operands, picture
 from finn_resnet.parallelism.stream_task_cost import (
     adapter_cost,
     adapter_cycles,
@@ -40,6 +40,8 @@ class LayerEstimate:
     """What the cost model says of one node; its output streams' FIFOs are included.
 
     ``cycles`` per frame. Factors that a node does not have are 1, styles it does not have "".
+    ``products_per_dsp``: that can share a DSP at most (a merged downsample's own may differ), 0
+    where DSPs do not multiply.
     ``bram36`` counts halves (BRAM18).
     """
 
@@ -49,6 +51,7 @@ class LayerEstimate:
     ich_par: int
     ow_par: int
     mac_style: str
+    products_per_dsp: int
     mem_style: str
     cycles: int
     dsp: int
@@ -78,7 +81,7 @@ def estimate(model: Any, board: Board, clock_mhz: float | None = None) -> Estima
     model = _completed(model)
     costs = dict(_node_costs(model))
     layers = [
-        _layer(node, *costs[node.name])
+        _layer(node, *costs[node.name], _products_per_dsp(model, node))
         for node in model.graph.node
         if node.domain == DOMAIN and node.op_type not in _HOST_OPS
     ]
@@ -140,7 +143,14 @@ def _stream_cost(model: Any, node: NodeProto) -> Resources:
     return cost
 
 
-def _layer(node: NodeProto, cycles: int, cost: Resources) -> LayerEstimate:
+def _products_per_dsp(model: Any, node: NodeProto) -> int:
+    if node.op_type != "StreamConv" or getCustomOp(node).get_nodeattr("mac_style") != "dsp":
+        return 0
+    _, _, packing = conv_operands(model, node)[0]
+    return packing.products
+
+
+def _layer(node: NodeProto, cycles: int, cost: Resources, products_per_dsp: int) -> LayerEstimate:
     present = {attribute.name for attribute in node.attribute}
     op = getCustomOp(node)
 
@@ -157,6 +167,7 @@ def _layer(node: NodeProto, cycles: int, cost: Resources) -> LayerEstimate:
         ich_par=factor("ich_par", "ch_par", "in_ch_par"),
         ow_par=factor("ow_par", "lanes", "out_lanes"),
         mac_style=style("mac_style"),
+        products_per_dsp=products_per_dsp,
         mem_style=style("mem_style"),
         cycles=cycles,
         dsp=round(cost.dsp),

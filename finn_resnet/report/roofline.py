@@ -9,7 +9,7 @@ from html import escape
 _WIDTH, _HEIGHT = 560, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 50, 24, 46
 
-# Two int8 products in every DSP48E2 and cycle.
+# Two int8 products in every DSP48E2 and cycle; 4-bit layers can do four.
 PRODUCTS_PER_DSP = 2
 # Width of the input and of the output port (docs/architecture.md, section 3).
 BEAT_BYTES = 16

@@ -75,7 +75,7 @@ def grouped_layers(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _layer_table(report: dict[str, Any]) -> Table:
     table = Table(
-        title="Layers: unroll factors och, ich, ow; cycles and resources by the cost model",
+        title="Layers by the cost model: unroll factors och, ich, ow; dsp x2: 2 products a DSP",
         title_justify="left",
         box=SIMPLE_HEAD,
         show_edge=False,
@@ -87,9 +87,12 @@ def _layer_table(report: dict[str, Any]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     bottleneck = (report["throughput"] or {}).get("bottleneck")
     for group in grouped_layers(report["layers"]):
+        cells = {name: _cell(group[name]) for name in (*_FACTORS, "cycles", *RESOURCES)}
+        if group.get("products_per_dsp"):
+            cells["mac_style"] += f" x{group['products_per_dsp']}"
         table.add_row(
             group["name"],
-            *(_cell(group[name]) for name in (*_FACTORS, "cycles", *RESOURCES)),
+            *cells.values(),
             style="bold yellow" if bottleneck in group["members"] else None,
         )
     return table

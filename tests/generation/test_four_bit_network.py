@@ -71,9 +71,11 @@ def test_inner_layers_take_fewer_dsps_than_in_pairs(network):
         if node.name in ("Conv_0", "Gemm_0"):
             assert shape.packing == PAIRS
             assert layers[node.name].dsp == pairs
+            assert layers[node.name].products_per_dsp == 2
         else:
             assert shape.packing == FOURS
             assert layers[node.name].dsp <= 2 / 3 * pairs
+            assert layers[node.name].products_per_dsp == 4
 
 
 def test_every_code_is_the_models(network, tmp_path):

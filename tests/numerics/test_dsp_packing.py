@@ -140,6 +140,10 @@ def test_multipliers_of_an_array(packing, och_par, ow_par, group, count):
     assert packing.multipliers(och_par, ow_par) == count
 
 
+def test_products_of_a_packing():
+    assert [packing.products for packing in (UNPACKED, PAIRS, FOURS)] == [1, 2, 4]
+
+
 @given(st.integers(1, 40), st.integers(1, 20))
 def test_packing_tighter_never_costs_a_multiplier(och_par, ow_par):
     products = och_par * ow_par

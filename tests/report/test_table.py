@@ -27,6 +27,7 @@ REPORT = {
             "ich_par": 1,
             "ow_par": 2,
             "mac_style": "dsp",
+            "products_per_dsp": 2,
             "mem_style": "bram",
             "cycles": 8192,
             "dsp": 54,
@@ -166,6 +167,13 @@ LAYERS = [
     layer("conv1", "StreamConv", dsp=54, lut=100),
     layer("conv12", "StreamConv", dsp=7, lut=200),
 ]
+
+
+def test_layers_say_how_many_products_share_a_dsp():
+    assert "dsp x2" in shown(REPORT).split("och  ich")[1]
+    report = copy.deepcopy(REPORT)
+    report["layers"][0] |= {"mac_style": "lut", "products_per_dsp": 0}
+    assert "dsp x2" not in shown(report).split("och  ich")[1]
 
 
 def test_helpers_are_summed_into_their_layer():
