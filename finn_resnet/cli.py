@@ -20,6 +20,7 @@ from finn_resnet.commands.listings import boards, config_reference, configs, mod
 from finn_resnet.commands.report import report
 from finn_resnet.commands.simulate import simulate
 from finn_resnet.commands.terminal import EXIT_INTERRUPTED, EXIT_USER_ERROR
+from finn_resnet.commands.train import train
 from finn_resnet.commands.verify import verify
 from finn_resnet.errors import UserError
 
@@ -73,6 +74,7 @@ for command in (
     report,
     explore,
     evaluate,
+    train,
     boards,
     models,
     configs,

@@ -31,16 +31,20 @@ def display_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def display(quiet: bool, verbose: bool) -> AbstractContextManager[Progress]:
     """The progress display of a command; library warnings only where asked for."""
+    from finn_resnet import progress
+
+    silence_libraries(verbose)
+    return progress.use(progress.for_terminal(quiet))
+
+
+def silence_libraries(verbose: bool) -> None:
+    """Hide what libraries warn about: their own workings, which a user cannot act on."""
     import logging
     import warnings
 
-    from finn_resnet import progress
-
     if not verbose:
-        # qonnx and onnxruntime warn about their own workings, which a user cannot act on.
         warnings.simplefilter("ignore")
         logging.getLogger().setLevel(logging.ERROR)
-    return progress.use(progress.for_terminal(quiet))
 
 
 def console() -> Console:

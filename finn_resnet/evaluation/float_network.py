@@ -2,7 +2,7 @@
 
 A QONNX file does not hold it. Exporters write weights either rounded or as fine-tuning left them;
 without their quantisers the latter are no float network either, since fine-tuning moved them only
-to be rounded (the shipped 4-bit ResNet8 drops from 83.0 % to 71 % that way).
+to be rounded (the shipped 4-bit ResNet8 falls from 82.5 % to 70.7 % on 1000 images that way).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Training recipe: float ResNet, batch-norm merge, quantisation-aware fine-tuning, QONNX export.
 
-Needs the extra `train` (PyTorch, brevitas, Pillow). Nothing heavy is imported until `train` is
-called, so that the rest of the package works without it.
+Needs the extra `train`. Nothing heavy is imported until `train` is called, so that the rest of the
+package works without it.
 """
 
 from __future__ import annotations

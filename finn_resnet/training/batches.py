@@ -34,6 +34,7 @@ class TrainingBatches:
         small_crop: int | None = None,
         small_crop_epochs: int = 0,
     ) -> None:
+        """`small_crop` None shows full crops in every epoch; equal seeds draw equal batches."""
         self.batch_size = min(batch_size, len(images))
         self.seed = seed
         self.labels = images.labels

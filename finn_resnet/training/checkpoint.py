@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import zipfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from finn_resnet.errors import UserError
 
@@ -18,7 +20,8 @@ from finn_resnet.errors import UserError
 class Checkpoint:
     """State after `epoch` finished epochs of one stage (`float` or `quantised`) of a run.
 
-    `extra` holds what the stage needs to rebuild its network (the quantisation plan).
+    `extra` holds what the stage needs to rebuild its network (the quantisation plan), `base` the
+    fingerprint of the network the stage started from, "" where it started from nothing.
     """
 
     stage: str
@@ -29,6 +32,16 @@ class Checkpoint:
     model: dict[str, torch.Tensor]
     optimizer: dict[str, Any]
     extra: dict[str, Any]
+    base: str = ""
+
+
+def fingerprint(network: nn.Module) -> str:
+    """Hash of all parameters and statistics of a network."""
+    digest = hashlib.sha256()
+    for name, tensor in network.state_dict().items():
+        digest.update(name.encode())
+        digest.update(tensor.detach().contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:

@@ -15,7 +15,7 @@ from qonnx.util.cleanup import cleanup_model
 
 from finn_resnet.training.batches import EVALUATION_BATCH, to_input
 from finn_resnet.training.data import LabelledImages
-from finn_resnet.training.network import IMAGE_SIZE
+from finn_resnet.training.network import IMAGE_SIZE, ResNet
 from finn_resnet.training.quantised import QuantisedResNet
 
 OPSET = 17
@@ -41,6 +41,22 @@ def export_model(network: QuantisedResNet, path: Path) -> ModelWrapper:
     model = cleanup_model(ModelWrapper(str(path)))
     model.save(str(path))
     return model
+
+
+def export_float(network: ResNet, path: Path) -> None:
+    """Writes the float network as an ONNX file with one image per call.
+
+    Input and output are those of `export_model`, so that both can be measured on the same images.
+    """
+    torch.onnx.export(
+        network.eval().to(memory_format=torch.contiguous_format),
+        (torch.zeros(1, 3, IMAGE_SIZE, IMAGE_SIZE),),
+        str(path),
+        opset_version=OPSET,
+        input_names=["image"],
+        output_names=["logits"],
+        dynamo=False,
+    )
 
 
 def logit_exponent(network: QuantisedResNet) -> int:

@@ -6,12 +6,18 @@ from importlib.util import find_spec
 
 from finn_resnet.errors import UserError
 
-REQUIRED_MODULES = ("torch", "brevitas", "PIL")
+REQUIRED_PACKAGES = {
+    "torch": "torch",
+    "brevitas": "brevitas",
+    "onnxoptimizer": "onnxoptimizer",
+    "pillow": "PIL",
+}
+"""Package of the extra `train` -> module it is imported as."""
 
 
 def require_training_extras() -> None:
-    """Raises UserError, naming what is missing, unless PyTorch, brevitas and Pillow are there."""
-    missing = [name for name in REQUIRED_MODULES if find_spec(name) is None]
+    """Raises UserError, naming what is missing, unless every package of the extra is there."""
+    missing = [name for name, module in REQUIRED_PACKAGES.items() if find_spec(module) is None]
     if missing:
         raise UserError(
             f"training needs {', '.join(missing)}: install with pip install 'finn_resnet[train]'"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -54,31 +56,56 @@ class Stage:
     bf16: bool = False
     progress: bool = True
     extra: dict[str, Any] = field(default_factory=dict)
+    base: str = ""
 
     def run(self, batches: TrainingBatches, test: LabelledImages) -> float:
         """Trains to the schedule's end; returns the accuracy on `test` (0 to 1).
 
-        Goes on from `checkpoint_path` where that file exists. Raises UserError when it is of
-        another depth or stage, or when the loss stops being a number.
+        Goes on from `checkpoint_path` where that file exists. Raises UserError when it does not fit
+        this run, or when the loss stops being a number.
         """
         # Convolutions on the CPU are fastest with the channels innermost.
         self.network.to(memory_format=torch.channels_last)
         optimizer = _sgd(self.network, self.schedule.peak, self.weight_decay)
-        start = self._resume(optimizer)
-        console = Console(quiet=not self.progress)
+        start = self._resume(optimizer, batches.seed)
+        # Results alone go to standard output.
+        console = Console(stderr=True, quiet=not self.progress, highlight=False)
+        clock = time.perf_counter()
         with _progress_bar(console) as bar:
             task = bar.add_task(self.name, total=self.schedule.epochs * batches.per_epoch)
             bar.update(task, completed=start * batches.per_epoch)
             for epoch in range(start, self.schedule.epochs):
                 loss = self._epoch(epoch, batches, optimizer, lambda: bar.advance(task))
                 self._save(epoch + 1, batches.seed, optimizer)
-                console.print(f"{self.name} epoch {epoch + 1}: loss {loss:.4f}")
+                spent = time.perf_counter() - clock
+                console.print(self._epoch_line(epoch + 1, loss, spent / (epoch + 1 - start)))
         return accuracy(self.network, test)
 
-    def _resume(self, optimizer: torch.optim.Optimizer) -> int:
+    def _epoch_line(self, done: int, loss: float, epoch_s: float) -> str:
+        """What a log shows of an epoch, with the time left at `epoch_s` seconds per epoch."""
+        epochs = self.schedule.epochs
+        left = timedelta(seconds=round((epochs - done) * epoch_s))
+        return f"{self.name} epoch {done} of {epochs}: loss {loss:.4f}, {left} left"
+
+    def _resume(self, optimizer: torch.optim.Optimizer, seed: int) -> int:
+        """Number of epochs the checkpoint holds; 0 where there is none."""
         if not self.checkpoint_path.exists():
             return 0
         checkpoint = load_checkpoint(self.checkpoint_path, self.name, self.depth)
+        for what, found, wanted in (
+            ("seed", checkpoint.seed, seed),
+            ("classes", checkpoint.classes, self.classes),
+        ):
+            if found != wanted:
+                raise UserError(
+                    f"{self.checkpoint_path} was trained with {what} {found}, this run has "
+                    f"{wanted}; give another output folder or delete it"
+                )
+        if checkpoint.base not in ("", self.base):
+            raise UserError(
+                f"{self.checkpoint_path} was fine-tuned from another float network than the one "
+                "beside it; delete it to fine-tune again"
+            )
         self.network.load_state_dict(checkpoint.model)
         if checkpoint.optimizer:
             optimizer.load_state_dict(checkpoint.optimizer)
@@ -121,6 +148,7 @@ class Stage:
             model=self.network.state_dict(),
             optimizer=optimizer.state_dict(),
             extra=self.extra,
+            base=self.base,
         )
         save_checkpoint(self.checkpoint_path, checkpoint)
 

@@ -23,9 +23,11 @@ class DistillationLoss:
     """
 
     def __init__(self, teacher: nn.Module) -> None:
+        """`teacher`: trained network; it stays as it is."""
         self.teacher = teacher.eval()
 
     def __call__(self, logits: Tensor, inputs: Tensor, labels: Tensor) -> Tensor:
+        """Loss of logits [N, classes] on inputs [N, 3, H, W] with labels int64 [N]."""
         with torch.no_grad():
             target = functional.softmax(self.teacher(inputs).float() / TEMPERATURE, dim=1)
         student = functional.log_softmax(logits / TEMPERATURE, dim=1)

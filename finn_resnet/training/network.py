@@ -43,11 +43,13 @@ class ConvNorm(nn.Module):
     """Convolution without bias, then batch normalisation: [N, ich, ih, iw] -> [N, och, oh, ow]."""
 
     def __init__(self, ich: int, och: int, kernel: int, stride: int = 1) -> None:
+        """Square kernel, padded to keep the size at stride 1."""
         super().__init__()
         self.conv = nn.Conv2d(ich, och, kernel, stride, padding=kernel // 2, bias=False)
         self.norm = nn.BatchNorm2d(och)
 
     def forward(self, x: Tensor) -> Tensor:
+        """See the class."""
         return self.norm(self.conv(x))
 
 
@@ -55,6 +57,7 @@ class Block(nn.Module):
     """Basic residual block; `downsample` is None where the skip is the identity."""
 
     def __init__(self, ich: int, och: int, stride: int) -> None:
+        """Channels in and out; `stride` of the first convolution and of the downsample."""
         super().__init__()
         self.first = ConvNorm(ich, och, 3, stride)
         self.first_relu = nn.ReLU()
@@ -64,6 +67,7 @@ class Block(nn.Module):
         self.relu = nn.ReLU()
 
     def forward(self, x: Tensor) -> Tensor:
+        """[N, ich, ih, iw] -> [N, och, oh, ow]."""
         skip = x if self.downsample is None else self.downsample(x)
         return self.relu(self.second(self.first_relu(self.first(x))) + skip)
 
@@ -75,6 +79,7 @@ class ResNet(nn.Module):
     """
 
     def __init__(self, depth: int, classes: int = 10) -> None:
+        """Random parameters, drawn from PyTorch's global generator."""
         super().__init__()
         self.depth, self.classes = depth, classes
         self.stem = ConvNorm(3, STAGE_CHANNELS[0], 3)
@@ -84,5 +89,6 @@ class ResNet(nn.Module):
         self.classifier = nn.Linear(STAGE_CHANNELS[-1], classes)
 
     def forward(self, x: Tensor) -> Tensor:
+        """See the class."""
         x = self.pool(self.blocks(self.relu(self.stem(x))))
         return self.classifier(x.flatten(1))

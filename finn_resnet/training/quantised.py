@@ -37,9 +37,11 @@ class QuantisationPlan:
     activation_exponents: dict[str, int]
 
     def weight(self, name: str) -> type:
+        """Weight quantiser class of the module `name`."""
         return weight_quantiser(self.weight_exponents[name], self.weight_bits[name])
 
     def activation(self, name: str, signed: bool = False) -> type:
+        """Activation quantiser class of the module `name`."""
         exponent, bits = self.activation_exponents[name], self.activation_bits[name]
         return activation_quantiser(exponent, bits, signed)
 
@@ -66,6 +68,7 @@ class QuantisedBlock(nn.Module):
     """Residual block on quantised tensors; see the module's text for the sum."""
 
     def __init__(self, name: str, ich: int, och: int, stride: int, plan: QuantisationPlan) -> None:
+        """`name`: that of the block in the plan; the rest as in `network.Block`."""
         super().__init__()
         self.first = _convolution(f"{name}.first", ich, och, 3, stride, plan)
         self.first_relu = _relu(f"{name}.first_relu", plan)
@@ -80,6 +83,7 @@ class QuantisedBlock(nn.Module):
         self.relu = _relu(f"{name}.relu", plan)
 
     def forward(self, x: Tensor) -> Tensor:
+        """[N, ich, ih, iw] -> [N, och, oh, ow], quantised."""
         skip = x if self.downsample is None else self.downsample_quant(self.downsample(x))
         accumulator = self.second(self.first_relu(self.first(x)))
         return self.relu(_value(accumulator) + _value(skip))
@@ -95,6 +99,7 @@ class QuantisedResNet(nn.Module):
     def __init__(
         self, depth: int, classes: int, plan: QuantisationPlan, round_logits: bool = False
     ) -> None:
+        """Random parameters; `quantise` takes over those of a float network."""
         super().__init__()
         self.depth, self.classes, self.plan = depth, classes, plan
         self.input = QuantIdentity(act_quant=plan.activation("input"), return_quant_tensor=True)
@@ -122,6 +127,7 @@ class QuantisedResNet(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
+        """See the class."""
         x = self.blocks(self.relu(self.stem(self.input(x))))
         x = self.pool_quant(self.pool(_value(x)).flatten(1))
         logits = _value(self.classifier(x))

@@ -11,9 +11,9 @@ from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.errors import UserError
 from finn_resnet.training.batches import EVALUATION_BATCH, TrainingBatches, accuracy, to_input
-from finn_resnet.training.checkpoint import load_checkpoint
+from finn_resnet.training.checkpoint import fingerprint, load_checkpoint
 from finn_resnet.training.data import SPLITS, LabelledImages, load_split
-from finn_resnet.training.export import differing_codes, export_model
+from finn_resnet.training.export import differing_codes, export_float, export_model
 from finn_resnet.training.loop import Loss, Schedule, Stage
 from finn_resnet.training.losses import DistillationLoss, label_loss
 from finn_resnet.training.model_card import CardFacts, MeasuredAccuracy, write_card
@@ -26,10 +26,12 @@ WARMUP_EPOCHS = 2.0
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """The files of a run and its accuracies (0 to 1) on the test split."""
+    """The files of a run and its accuracies (0 to 1) on the test split of `images` images."""
 
     model: Path
+    float_model: Path
     card: Path
+    images: int
     float_accuracy: float
     quantised_accuracy: float
 
@@ -37,12 +39,14 @@ class TrainingResult:
 def run_recipe(options: TrainingOptions) -> TrainingResult:
     """Trains, quantises and exports one network; an interrupted run goes on where it stopped.
 
-    Writes `<name>.onnx`, `<name>.md` and the checkpoints into `options.output_dir`. Raises
-    UserError when the data set, a checkpoint or an option does not fit.
+    Writes `<name>.onnx`, its card `<name>.md`, the float network `resnet<depth>_float.onnx` and the
+    checkpoints into `options.output_dir`. Raises UserError when the data set, a checkpoint, the
+    folder or an option does not fit.
     """
     torch.manual_seed(options.seed)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
+    _make_folder(options.output_dir)
     train_set, test_set = (load_split(options.data, split, IMAGE_SIZE) for split in SPLITS)
     if train_set.classes != test_set.classes:
         raise UserError(f"{options.data}: training and test set have different classes")
@@ -57,6 +61,8 @@ def run_recipe(options: TrainingOptions) -> TrainingResult:
     quantised, quantised_accuracy = train_quantised(
         options, network, batches, train_set, test_set, loss
     )
+    float_model = float_checkpoint(options).with_suffix(".onnx")
+    export_float(network, float_model)
     model = options.output_dir / f"{options.name}.onnx"
     graph = export_model(quantised, model)
     check_export(quantised, graph, test_set)
@@ -65,7 +71,9 @@ def run_recipe(options: TrainingOptions) -> TrainingResult:
         str(options.data.name), len(test_set), float_accuracy, quantised_accuracy
     )
     write_card(card, _facts(options), measured)
-    return TrainingResult(model, card, float_accuracy, quantised_accuracy)
+    return TrainingResult(
+        model, float_model, card, len(test_set), float_accuracy, quantised_accuracy
+    )
 
 
 def train_float(
@@ -129,6 +137,7 @@ def train_quantised(
         bf16=options.bf16,
         progress=options.progress,
         extra=asdict(plan),
+        base=fingerprint(network),
     )
     return quantised, stage.run(batches, test)
 
@@ -150,6 +159,16 @@ def check_export(network: QuantisedResNet, graph: ModelWrapper, test: LabelledIm
 def float_checkpoint(options: TrainingOptions) -> Path:
     """Where a run keeps its float network; runs of other bit widths share it."""
     return options.output_dir / f"resnet{options.depth}_float.pt"
+
+
+def _make_folder(folder: Path) -> None:
+    """Before hours of training, not after the first epoch."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise UserError(
+            f"output folder '{folder}' cannot be created: {fault.strerror}; give another folder"
+        ) from fault
 
 
 def _loss(options: TrainingOptions, classes: int) -> Loss:

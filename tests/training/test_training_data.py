@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from finn_resnet.errors import UserError
-from finn_resnet.training.data import LabelledImages, load_split
+from finn_resnet.training.data import LabelledImages, load_split, load_test_images
 
 
 def write_cifar_batch(path: Path, seed: int, count: int = 20) -> np.ndarray:
@@ -86,6 +86,27 @@ def test_class_folders(tmp_path: Path) -> None:
     assert images.classes == ("ant", "bird")
     np.testing.assert_array_equal(images.labels, [0, 0, 1, 1])
     np.testing.assert_array_equal(images.images, pixels[[1, 3, 0, 2]])
+
+
+def test_class_folders_without_splits_are_a_test_set(tmp_path: Path) -> None:
+    pixels = random_pixels(3)
+    for name, file in zip(("cat", "ant", "bee"), encode(pixels, "PNG"), strict=True):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.PNG").write_bytes(file)
+    images = load_test_images(tmp_path, (32, 32, 3), outputs=3)
+    assert images.classes == ("ant", "bee", "cat")
+    np.testing.assert_array_equal(images.images, pixels[[1, 2, 0]])
+    with pytest.raises(UserError, match="holds no train set"):
+        load_split(tmp_path, "train")
+
+
+def test_classes_of_a_larger_network_are_numbered(tmp_path: Path) -> None:
+    path = tmp_path / "set.npz"
+    np.savez(path, images=random_pixels(3), labels=np.array([0, 9, 11]))
+    images = load_test_images(path, (32, 32, 3), outputs=12)
+    assert images.classes == tuple(str(label) for label in range(12))
+    with pytest.raises(UserError, match="label 11 is none of the network's 11 classes"):
+        load_test_images(path, (32, 32, 3), outputs=11)
 
 
 def test_jpeg_archive(tmp_path: Path) -> None:

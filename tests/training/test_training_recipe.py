@@ -12,17 +12,23 @@ pytest.importorskip("torch", reason="needs the extra train (PyTorch)")
 pytest.importorskip("brevitas", reason="needs the extra train (brevitas)")
 
 import torch
+from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.errors import UserError
 from finn_resnet.training import TrainingOptions, train
 from finn_resnet.training.batches import TrainingBatches, to_input
 from finn_resnet.training.calibration import best_exponent, fold_norm, input_of
 from finn_resnet.training.checkpoint import load_checkpoint
-from finn_resnet.training.export import differing_codes, export_model
+from finn_resnet.training.export import (
+    differing_codes,
+    execute_model,
+    export_float,
+    export_model,
+)
 from finn_resnet.training.loop import Schedule
 from finn_resnet.training.network import ResNet, block_shapes
 from finn_resnet.training.quantised import make_plan, quantise
-from tests.training.random_image_sets import random_images
+from tests.training.random_image_sets import random_images, save_archive
 
 
 def small_options(data: Path, output: Path, **changes: object) -> TrainingOptions:
@@ -57,6 +63,16 @@ def test_recipe_writes_model_and_card(data_folder: Path, tmp_path: Path) -> None
     card = result.card.read_text()
     assert f"{100 * result.quantised_accuracy:.2f} %" in card
     assert "40 images" in card
+    assert result.images == 40
+
+
+def test_float_network_is_written_as_it_was_trained(tmp_path: Path) -> None:
+    network = trained_like(8)
+    images = to_input(random_images(6, seed=4).images)
+    export_float(network, tmp_path / "float.onnx")
+    found = execute_model(ModelWrapper(str(tmp_path / "float.onnx")), images.contiguous().numpy())
+    with torch.no_grad():
+        np.testing.assert_allclose(found, network(images).numpy(), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(("depth", "bits"), [(8, 8), (14, 8), (8, 4)])
@@ -125,6 +141,40 @@ def test_checkpoint_of_another_depth(data_folder: Path, tmp_path: Path) -> None:
         train(dataclasses.replace(options, depth=14))
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"seed": 2}, "with seed 1, this run has 2"), ({"classes": 3}, "with classes 10")],
+)
+def test_checkpoint_of_another_run(
+    data_folder: Path, tmp_path: Path, changes: dict[str, int], message: str
+) -> None:
+    options = small_options(data_folder, tmp_path, quantised_epochs=0)
+    train(options)
+    if "classes" in changes:
+        for split, count in (("train", 96), ("test", 40)):
+            images = random_images(count, seed=0, classes=changes["classes"])
+            save_archive(data_folder / f"random_{split}.npz", images)
+        changes = {}
+    with pytest.raises(UserError, match=message):
+        train(dataclasses.replace(options, **changes))
+
+
+def test_fine_tuning_of_an_earlier_float_network_is_not_taken_for_that_of_a_later_one(
+    data_folder: Path, tmp_path: Path
+) -> None:
+    options = small_options(data_folder, tmp_path)
+    first = train(options)
+    assert train(options).quantised_accuracy == first.quantised_accuracy
+    with pytest.raises(UserError, match=r"resnet8_quantised\.pt was fine-tuned from another float"):
+        train(dataclasses.replace(options, float_epochs=3))
+
+
+def test_output_folder_that_cannot_be_created(data_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be created"):
+        train(small_options(data_folder, tmp_path / "file" / "out"))
+
+
 def test_distillation_from_another_depth(data_folder: Path, tmp_path: Path) -> None:
     train(small_options(data_folder, tmp_path, depth=14, quantised_epochs=0))
     teacher = tmp_path / "resnet14_float.pt"
@@ -150,12 +200,6 @@ def test_impossible_options(
 ) -> None:
     with pytest.raises(UserError, match=message):
         train(small_options(data_folder, tmp_path, **changes))
-
-
-def test_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("finn_resnet.training.extras.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"training needs torch, brevitas.*finn_resnet\[train\]"):
-        train(small_options(tmp_path, tmp_path))
 
 
 def test_schedule_rises_stays_and_falls() -> None:
