@@ -101,19 +101,21 @@ def evaluate(
     try:
         with display(**chosen_display):
             result = evaluate_source(model, data, images, float_model, workers or cores())
-            drawn = _draw(result, f"{Path(model).stem}, {result.images:,} images", picture)
     except cpp_faults() as fault:
         return fail_result(str(fault))
+    quiet = chosen_display["quiet"]
     if as_json:
         click.echo(json.dumps(result.as_dict()))
-    elif not chosen_display["quiet"]:
-        for line in _lines(result) + ([f"confusion matrix: {picture}"] if drawn else []):
-            click.echo(line)
+    elif not quiet:
+        click.echo("\n".join(_lines(result)))
+    said = _draw(result, f"{Path(model).stem}, {result.images:,} images", picture)
+    if not quiet:
+        click.echo(said, err=as_json)
     return _conclude(result, card)
 
 
 def _conclude(result: Evaluation, card: Path | None) -> int:
-    """Write the card of an accelerator that is proven equal; the exit code."""
+    """Write the card, unless the C++ is wrong; the exit code."""
     from finn_resnet.training.model_card import write_accelerator_accuracy
 
     found = result.verification
@@ -131,20 +133,16 @@ def _default_picture(model: str) -> Path:
     return Path(model) / name if is_build(model) else Path(f"confusion_{Path(model).stem}.svg")
 
 
-def _draw(result: Evaluation, title: str, path: Path) -> bool:
-    """Draw the confusion matrix where matplotlib is there; say so where it is not."""
+def _draw(result: Evaluation, title: str, path: Path) -> str:
+    """Draw the confusion matrix where matplotlib is there; a line that says where it is."""
     from importlib.util import find_spec
 
-    from finn_resnet import progress
     from finn_resnet.evaluation.confusion import draw_confusion
 
     if find_spec("matplotlib") is None:
-        progress.current().note(
-            "no picture of the confusion matrix: pip install 'finn_resnet[plot]' draws one"
-        )
-        return False
+        return "no picture of the confusion matrix: pip install 'finn_resnet[plot]' draws one"
     draw_confusion(result.confusion, result.classes, title, path)
-    return True
+    return f"confusion matrix: {path}"
 
 
 _NAMES = {"float": "float", "qonnx": "QONNX", "accelerator": "accelerator"}

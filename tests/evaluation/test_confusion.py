@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 
 import numpy as np
 import pytest
@@ -44,6 +45,24 @@ def test_unfit_pictures(tmp_path):
         draw_confusion(np.eye(2, dtype=int), ["a", "b"], "net", tmp_path / "taken.svg")
 
 
+def test_a_picture_that_cannot_be_written_loses_no_figures(cxx, tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="needs the extra plot (matplotlib)")
+    (tmp_path / "taken.svg").mkdir()
+    arguments = [*small_set(tmp_path), "--confusion", str(tmp_path / "taken.svg"), "--json"]
+    assert run(["evaluate", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert json.loads(out)["images"] == 3
+    assert "cannot be written" in err.splitlines()[-1]
+
+
+def small_set(folder):
+    """Arguments for a small network and three labelled images in `folder`."""
+    residual_network().save(str(folder / "net.onnx"))
+    images = np.random.default_rng(4).integers(0, 256, (3, 8, 8, 3), dtype=np.uint8)
+    np.savez(folder / "set.npz", images=images, labels=np.arange(3))
+    return [str(folder / "net.onnx"), "--data", str(folder / "set.npz"), "--workers", "1"]
+
+
 @pytest.mark.parametrize("there", [True, False])
 def test_the_command_draws_where_matplotlib_is(cxx, tmp_path, capsys, monkeypatch, there):
     if there:
@@ -54,12 +73,10 @@ def test_the_command_draws_where_matplotlib_is(cxx, tmp_path, capsys, monkeypatc
             importlib.util, "find_spec", lambda n: None if n == "matplotlib" else original(n)
         )
     monkeypatch.chdir(tmp_path)
-    residual_network().save("net.onnx")
-    images = np.random.default_rng(4).integers(0, 256, (3, 8, 8, 3), dtype=np.uint8)
-    np.savez("set.npz", images=images, labels=np.arange(3))
-    assert run(["evaluate", "net.onnx", "--data", "set.npz", "--workers", "1"]) == 0
+    assert run(["evaluate", *small_set(tmp_path)]) == 0
     out, err = capsys.readouterr()
     picture = tmp_path / "confusion_net.svg"
     assert picture.is_file() == there
     assert ("confusion matrix: confusion_net.svg" in out) == there
-    assert ("finn_resnet[plot]" in err) == (not there)
+    assert ("finn_resnet[plot]" in out) == (not there)
+    assert "evaluate" in err
