@@ -59,6 +59,19 @@ class StreamGraph:
         node = helper.make_node(op, inputs, outputs, name=name, domain=DOMAIN, **attributes)
         self._nodes.append(node)
 
+    def node_names(self) -> list[str]:
+        """All nodes so far, in the order they were made."""
+        return [node.name for node in self._nodes]
+
+    def port_counts(self) -> tuple[int, int]:
+        """Inputs and outputs so far."""
+        return len(self._inputs), len(self._outputs)
+
+    def attributes(self, name: str) -> dict:
+        """Attributes of a node."""
+        node = next(node for node in self._nodes if node.name == name)
+        return {item.name: helper.get_attribute_value(item) for item in node.attribute}
+
     def _tensor(self, edge: Edge) -> Edge:
         self._ranges[edge.name] = edge.codes
         self._shapes[edge.name] = (1, *edge.shape)
@@ -209,80 +222,86 @@ class StreamGraph:
         mac_style: str = "dsp",
         in_lanes: int = 0,
         forward: bool = False,
+        link_style: str = "bram",
     ) -> list[Edge]:
         """Window buffer, parameters and convolution: [out, (ds_out), (forward)].
 
         ``factors`` are (och_par, ich_par, ow_par).
         """
-        och, fh, fw, ich = weights.shape
-        och_par, ich_par, ow_par = factors
-        window, *forwarded = self.window(
-            name,
-            x,
-            (fh, fw),
-            stride,
-            pads,
-            ich_par,
-            ow_par,
-            in_lanes=in_lanes,
-            forward=int(forward),
-        )
-        oh, ow, _ = window.shape
-        repeats = oh * -(-ow // ow_par)
+        kernel = weights.shape[1:3]
+        options = {"in_lanes": in_lanes, "forward": int(forward), "link_style": link_style}
+        window, *forwarded = self.window(name, x, kernel, stride, pads, *factors[1:], **options)
         multiplied = (in_requant or Requantiser()).output_range(window.codes)
-        bias = self.rng.integers(-300, 300, och)
-        acc = accumulator_range(weights, bias, multiplied)
-        inputs = [
-            window.name,
-            self.weights(f"{name}_weights", weights, repeats, och_par, ich_par),
-            self.constant(f"{name}_bias", bias),
-        ]
-        names = [f"{name}_out"]
-        total = acc
-        attributes = dict(
-            self.geometry(x, oh, ow, (fh, fw), stride, pads),
-            **{"ich": ich, "och": och, "och_par": och_par, "ich_par": ich_par, "ow_par": ow_par},
-            **{"in_lo": multiplied.lo, "in_hi": multiplied.hi, "weight_bits": 8},
-            in_requant=in_requant.to_json() if in_requant else "",
-            mac_style=mac_style,
-        )
-        made = []
+        total, inputs = self._multiplication(name, window, weights, factors, multiplied)
+        names, made = [f"{name}_out"], []
+        attributes = self._conv_attributes(x, window, weights, stride, pads, factors, multiplied)
+        attributes |= {"mac_style": mac_style}
+        attributes |= {"in_requant": in_requant.to_json() if in_requant else ""}
         if ds_weights is not None:
-            made = [self._downsample(name, x, window, ds_weights, ds_tap, factors, inputs)]
-            names.append(made[0].name)
-            ds_total = accumulator_range(ds_weights, self._initialisers[f"{name}_ds_bias"], x.codes)
-            attributes |= {
-                "merge_downsample": 1,
-                "ds_tap": list(ds_tap),
-                "ds_in_lo": window.codes.lo,
-            }
-            attributes |= {"ds_in_hi": window.codes.hi}
-            attributes |= {"ds_requant": fitting_shift(ds_total, made[0].codes).to_json()}
+            made, constants, more = self._downsample(name, window, ds_weights, ds_tap, factors)
+            names, inputs, attributes = (
+                [*names, made[0].name],
+                inputs + constants,
+                attributes | more,
+            )
         if skip is not None:
-            skip = self.adapt(skip, ow_par, och_par)
-            inputs.append(skip.name)
-            if skip_form == "epilogue":
-                pre_requant = pre_requant or fitting_shift(acc, INT8)
-                attributes["pre_requant"] = pre_requant.to_json()
-                total = pre_requant.output_range(acc)
-            total = total.shifted(shifts[0]).plus(skip.codes.shifted(shifts[1]))
-            attributes |= {"skip": skip_form, "acc_shift": shifts[0], "skip_shift": shifts[1]}
+            edge, total, more = self._skip(skip, skip_form, total, shifts, pre_requant, factors)
+            inputs, attributes = [*inputs, edge], attributes | more
         requant = requant or fitting_shift(total, out)
         self._node("StreamConv", name, inputs, names, requant=requant.to_json(), **attributes)
-        first = Edge(names[0], (oh, ow, och), requant.output_range(total), ow_par, och_par)
-        return [self._tensor(first), *made, *forwarded]
+        shape, codes = (*window.shape[:2], len(weights)), requant.output_range(total)
+        return [
+            self._tensor(Edge(names[0], shape, codes, factors[2], factors[0])),
+            *made,
+            *forwarded,
+        ]
 
-    def _downsample(self, name, x, window, ds_weights, ds_tap, factors, inputs) -> Edge:
+    def _conv_attributes(self, x, window, weights, stride, pads, factors, multiplied: Range):
+        och, fh, fw, ich = weights.shape
+        och_par, ich_par, ow_par = factors
+        return dict(
+            self.geometry(x, *window.shape[:2], (fh, fw), stride, pads),
+            **{"ich": ich, "och": och, "och_par": och_par, "ich_par": ich_par, "ow_par": ow_par},
+            **{"in_lo": multiplied.lo, "in_hi": multiplied.hi, "weight_bits": 8},
+        )
+
+    def _multiplication(
+        self, name, window: Edge, weights: np.ndarray, factors, codes: Range
+    ) -> tuple[Range, list[str]]:
+        """Range of the accumulator, and the inputs of a convolution: window, weights, bias."""
         och_par, ich_par, ow_par = factors
         oh, ow, _ = window.shape
-        repeats = oh * -(-ow // ow_par)
-        bias = self.rng.integers(-300, 300, len(ds_weights))
-        inputs += [
-            self.weights(f"{name}_ds_weights", ds_weights, repeats, och_par, ich_par),
-            self.constant(f"{name}_ds_bias", bias),
+        bias = self.rng.integers(-300, 300, len(weights))
+        inputs = [
+            window.name,
+            self.weights(f"{name}_weights", weights, oh * -(-ow // ow_par), och_par, ich_par),
+            self.constant(f"{name}_bias", bias),
         ]
-        edge = Edge(f"{name}_ds_out", (oh, ow, len(ds_weights)), INT8, ow_par, och_par)
-        return self._tensor(edge)
+        return accumulator_range(weights, bias, codes), inputs
+
+    def _skip(self, skip: Edge, form, acc: Range, shifts, pre_requant, factors):
+        """Input tensor, range of the sum and attributes of an addition inside a convolution."""
+        attributes = {"skip": form, "acc_shift": shifts[0], "skip_shift": shifts[1]}
+        if form == "epilogue":
+            pre_requant = pre_requant or fitting_shift(acc, INT8)
+            attributes["pre_requant"] = pre_requant.to_json()
+            acc = pre_requant.output_range(acc)
+        skip = self.adapt(skip, factors[2], factors[0])
+        return skip.name, acc.shifted(shifts[0]).plus(skip.codes.shifted(shifts[1])), attributes
+
+    def _downsample(self, name, window: Edge, weights: np.ndarray, tap, factors):
+        """Output edge, further inputs and attributes of a merged 1x1 convolution."""
+        total, inputs = self._multiplication(f"{name}_ds", window, weights, factors, window.codes)
+        oh, ow, _ = window.shape
+        edge = Edge(f"{name}_ds_out", (oh, ow, len(weights)), INT8, factors[2], factors[0])
+        attributes = {
+            "merge_downsample": 1,
+            "ds_tap": list(tap),
+            "ds_in_lo": window.codes.lo,
+            "ds_in_hi": window.codes.hi,
+            "ds_requant": fitting_shift(total, edge.codes).to_json(),
+        }
+        return [self._tensor(edge)], inputs[1:], attributes
 
     def pool(self, name, x: Edge, kind, kernel, stride, pads, ch_par, ow_par, out=None) -> Edge:
         """Windowed pool with its window buffer."""
