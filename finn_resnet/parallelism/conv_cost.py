@@ -140,18 +140,25 @@ def _packing_lut(packing: Packing, factors: ConvFactors, chains: int) -> float:
 
 
 def _operand_lut(packing: Packing, factors: ConvFactors, taps: int, signed_codes: bool) -> float:
-    """LUTs that put operands side by side where the DSP's pre-adder does not.
+    """LUTs that put operands of fours side by side where a DSP's pre-adder does not.
 
-    The pre-adder joins two signed operands of the 27-bit port. A third one, or two on the 18-bit
-    port, take the borrow of a negative lower one in LUTs; unsigned ones only need wires.
+    The pre-adder joins two signed operands of the 27-bit port, unless other DSPs need the same
+    sum. Each further one, or the second on the 18-bit port, takes the borrow of a negative lower
+    one in LUTs. Unsigned operands only need wires.
     """
     if packing != FOURS:
         return 0
     group = packing.column_group(factors.och_par, factors.ow_par)
     groups, rest = divmod(factors.ow_par, group)
-    joined = (groups * (group > 1) + (rest > 1)) * signed_codes
-    lone_columns = groups * (group == 1) + (rest == 1)
-    joined += lone_columns * (factors.och_par // packing.tile_channels(1))
+    joined = 0
+    for columns, count in ((group, groups), (rest, 1)):
+        if columns > 1:
+            joined += count * signed_codes
+        if columns:
+            whole, last = divmod(factors.och_par, packing.tile_channels(columns))
+            pre_added = count == 1
+            for channels, tiles in ((packing.tile_channels(columns), whole), (last, 1)):
+                joined += tiles * max(channels - 1 - pre_added, 0)
     return joined * factors.ich_par * taps * coefficient("fours_operand_lut")
 
 

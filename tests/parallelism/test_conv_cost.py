@@ -76,8 +76,11 @@ def test_joining_operands_of_fours_costs():
     join = (lut(2, 2, True) - lut(2, 2, False)) / 9
     assert join > 0
     assert lut(4, 4, True) - lut(4, 4, False) == 2 * 9 * join
-    # Three channels' weights are always joined outside the pre-adder, two are not.
+    # Three channels' weights are always joined outside the pre-adder.
     assert lut(3, 1, True) == lut(3, 1, False) > lut(2, 1, False) + 9 * join
+    # Two channels' are where several column groups share them: once, with the second group.
+    second, third = lut(2, 4, False) - lut(2, 2, False), lut(2, 6, False) - lut(2, 4, False)
+    assert second - third == 9 * join
     pairs = conv_cost(replace(SHAPE, signed_codes=True), ConvFactors(2, 1, 2))
     assert pairs == conv_cost(SHAPE, ConvFactors(2, 1, 2))
 
