@@ -124,11 +124,11 @@ class TimedRun:
         self,
         settings: RunSettings,
         frames: int,
-        codes: np.ndarray | None = None,
+        codes: np.ndarray | Mapping[str, np.ndarray] | None = None,
         arguments: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> SimulationResult:
-        """Run ``frames`` frames; ``codes`` as in `simulate_project`."""
+        """Run ``frames`` frames; ``codes`` as in `simulate_project`, or by input name."""
         result, paths = self.folder / "result.json", self.folder / "settings.txt"
         settings.write(paths)
         _, files = write_inputs(self.project, self._input_codes(frames, codes), self.folder)
@@ -147,10 +147,12 @@ class TimedRun:
         """Codes [N, H, W, C] of every output port in the last run."""
         return read_outputs(self.project, self.folder, frames)
 
-    def _input_codes(self, frames: int, codes: np.ndarray | None) -> dict[str, np.ndarray]:
+    def _input_codes(
+        self, frames: int, codes: np.ndarray | Mapping[str, np.ndarray] | None
+    ) -> dict[str, np.ndarray]:
         if codes is not None:
-            repeated = codes[np.arange(frames) % len(codes)]
-            return {self.project.inputs[0].name: repeated}
+            named = codes if isinstance(codes, Mapping) else {self.project.inputs[0].name: codes}
+            return {name: some[np.arange(frames) % len(some)] for name, some in named.items()}
         rng = np.random.default_rng(_SEED)
         return {
             port.name: rng.integers(

@@ -17,11 +17,12 @@ from qonnx.transformation.base import Transformation
 from finn_resnet.generation.project import generate_project
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.depth_search import SEARCH_FRAMES, DepthSearch, period_of
-from finn_resnet.simulation.project import ProjectStream, load_project
-from finn_resnet.simulation.replay import Replay
+from finn_resnet.simulation.measurements import SimulationResult
+from finn_resnet.simulation.project import Project, ProjectStream, load_project
+from finn_resnet.simulation.replay import Replay, part_of_pattern
 from finn_resnet.simulation.run_settings import RunSettings
 from finn_resnet.simulation.simulate import TimedRun, project_settings
-from finn_resnet.simulation.stream_storage import one_step_less
+from finn_resnet.simulation.stream_storage import MIN_DEPTH, one_step_less
 from finn_resnet.transformation.set_stream_depths import DEPTHS_PROPERTY
 
 
@@ -193,20 +194,44 @@ class _Sizing:
         # One frame records which streams every iteration uses; the rest is replayed.
         recorded = self.run(self._settings(DepthSearch.unlimited(self.project)), 1)
         self.base.ends = {item.name: (item.writer, item.reader) for item in recorded.streams}
-        replay = Replay(self.project, self.run.pattern, folder)
-        self.search = DepthSearch(
-            self.project, self.base, lambda settings: replay(settings, SEARCH_FRAMES), progress
+        self.whole = self._search(self.project, self.run.pattern, progress)
+        self.search = self._search_without_parameters(progress)
+
+    def _search(
+        self, project: Project, pattern: Path, progress: Callable[[int, int], None] | None
+    ) -> DepthSearch:
+        replay = Replay(project, pattern, pattern.parent)
+        return DepthSearch(
+            project, self.base, lambda settings: replay(settings, SEARCH_FRAMES), progress
         )
+
+    def _search_without_parameters(
+        self, progress: Callable[[int, int], None] | None
+    ) -> DepthSearch:
+        """A search that leaves out the parameter tasks, a quarter of all iterations.
+
+        They have a word ready every cycle. Should they limit the rate all the same, they stay in.
+        """
+        streams = [stream for stream in self.project.streams if stream.kind != "parameter"]
+        writers = {stream.node for stream in self.project.streams if stream.kind == "parameter"}
+        tasks = [task for task in self.project.tasks if task.node not in writers]
+        project = replace(self.project, streams=tuple(streams), tasks=tuple(tasks))
+        ports = {port.name for port in (*project.inputs, *project.outputs)}
+        pattern = self.run.pattern.with_name("without_parameters.txt")
+        names = {task.name for task in tasks} | ports
+        fifos = {*project.stream_of_fifo, *ports}
+        pattern.write_text(part_of_pattern(self.run.pattern.read_text(), names, fifos))
+        search = self._search(project, pattern, progress)
+        return search if search.full_rate == self.whole.full_rate else self.whole
 
     def report(self) -> SizingReport:
         """Search, prove, and compare with the depths the project had."""
-        depths = self.search.least_depths()
-        proof = self.run(self._settings(depths), self.frames).demand_progress()
-        formula = self.search.simulate({item.name: item.depth for item in self.project.streams})
+        depths, proof = self._proven_depths()
+        formula = self.whole.simulate({item.name: item.depth for item in self.project.streams})
         streams = tuple(_sized_stream(item, depths[item.name]) for item in self.project.streams)
         skips = [stream for stream in streams if stream.kind == "skip"]
         return SizingReport(
-            full_rate_period=self.search.full_rate,
+            full_rate_period=self.whole.full_rate,
             sized_period=proof.cycles_per_frame,
             formula_period=period_of(formula),
             formula_bits=sum(stream.formula_bits for stream in streams),
@@ -215,8 +240,18 @@ class _Sizing:
             sized_skip_bits=sum(stream.bits for stream in skips),
             streams=streams,
             skip_proofs=tuple(self._tightness(depths)),
-            simulations=self.search.trials,
+            simulations=sum(search.trials for search in {self.search, self.whole}),
         )
+
+    def _proven_depths(self) -> tuple[dict[str, int], SimulationResult]:
+        """The depths found, and the run of the C++ with them at the full rate."""
+        for search in (self.search, self.whole):
+            unsearched = {item.name: MIN_DEPTH for item in self.project.streams}
+            depths = unsearched | search.least_depths()
+            proof = self.run(self._settings(depths), self.frames)
+            if period_of(proof) == self.whole.full_rate:
+                break
+        return depths, proof.demand_progress()
 
     def _settings(self, depths: dict[str, int]) -> RunSettings:
         return replace(self.base, depths=DepthSearch.fifo_depths(self.project, depths))
