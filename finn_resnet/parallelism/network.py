@@ -22,6 +22,7 @@ from finn_resnet.transformation.skip_buffers import skip_buffers
 from finn_resnet.transformation.stream_profile import StreamProfile
 
 _HOST_OPS = ("QuantizeInput", "DequantizeOutput")
+_SERVING_OPS = ("WindowBuffer", "ParameterStream")
 _FOLLOWER_OPS = ("StreamFork", "StreamAdd", "StreamRequant", "StreamPool", "OutputDMA")
 
 
@@ -82,9 +83,11 @@ def read_network(model: Any) -> Network:
     """Read a hardware graph without width adapters (``RemoveWidthAdapters``)."""
     network = Network(skip_pixels={b.tensor: b.pixels for b in skip_buffers(model)})
     origins: dict[str, Side] = {}
-    for node in model.graph.node:
-        if node.op_type in _HOST_OPS or node.op_type in ("WindowBuffer", "ParameterStream"):
-            continue
+    waiting = [n for n in model.graph.node if n.op_type not in (*_HOST_OPS, *_SERVING_OPS)]
+    while waiting:
+        # A forwarded picture is known with the engine of its buffer, which may come later.
+        node = next(n for n in waiting if all(name in origins for name in _read_by(model, n)))
+        waiting.remove(node)
         if node.op_type in _FOLLOWER_OPS and not _is_windowed(node):
             _add_follower(model, network, origins, node)
         elif node.op_type in ("StreamConv", "StreamPool", "InputDMA"):
@@ -92,6 +95,17 @@ def read_network(model: Any) -> Network:
         else:
             raise ValueError(f"{node.op_type} {node.name} is no part of a network to parallelise")
     return network
+
+
+def _read_by(model: Any, node: NodeProto) -> list[str]:
+    """Pictures that an engine (through its window buffer) or a follower reads."""
+    if node.op_type == "InputDMA":
+        return []
+    if node.op_type == "StreamConv" or _is_windowed(node):
+        buffered = model.find_producer(node.input[0]).input[0]
+        has_skip = node.op_type == "StreamConv" and getCustomOp(node).has_skip
+        return [buffered, node.input[-1]] if has_skip else [buffered]
+    return list(node.input)
 
 
 def _is_windowed(node: NodeProto) -> bool:
