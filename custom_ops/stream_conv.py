@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from finn_resnet.custom_ops.base import AttributeTypes
-from finn_resnet.custom_ops.window import GEOMETRY, WindowOp
+from finn_resnet.custom_ops.window import BUFFER_STYLES, GEOMETRY, WindowOp
 from finn_resnet.numerics.ranges import Range
 
 SKIP_MODES = {"none", "accumulator", "epilogue"}
@@ -19,7 +19,8 @@ class StreamConv(WindowOp):
     """
 
     def attributes(self) -> AttributeTypes:
-        """``in_lo``/``in_hi`` bound the codes at the multiplier, after ``in_requant``."""
+        """``in_lo``/``in_hi`` bound the codes at the multiplier, after ``in_requant``;
+        ``buffer_style``: that of the window buffer before it."""
         return {
             **GEOMETRY,
             "ich": ("i", True, 1),
@@ -28,6 +29,7 @@ class StreamConv(WindowOp):
             "och_par": ("i", False, 1),
             "ich_par": ("i", False, 1),
             "ow_par": ("i", False, 1),
+            "buffer_style": ("s", False, "slices", BUFFER_STYLES),
             "mac_style": ("s", False, "dsp", MAC_STYLES),
             "in_lo": ("i", True, -128),
             "in_hi": ("i", True, 127),

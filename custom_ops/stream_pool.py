@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from finn_resnet.custom_ops.base import AttributeTypes
-from finn_resnet.custom_ops.window import GEOMETRY, WindowOp
+from finn_resnet.custom_ops.window import BUFFER_STYLES, GEOMETRY, WindowOp
 from finn_resnet.numerics.ranges import Range
 
 
@@ -17,13 +17,14 @@ class StreamPool(WindowOp):
     """
 
     def attributes(self) -> AttributeTypes:
-        """``ow_par``: lanes on both sides."""
+        """``ow_par``: lanes on both sides; ``buffer_style``: that of the buffer before it."""
         return {
             **GEOMETRY,
             "kind": ("s", True, "max", {"max", "average"}),
             "ch": ("i", True, 1),
             "ch_par": ("i", False, 1),
             "ow_par": ("i", False, 1),
+            "buffer_style": ("s", False, "slices", BUFFER_STYLES),
             "windowed": ("i", True, 0, {0, 1}),
             "requant": ("s", False, ""),
             "fused_tensors": ("s", False, ""),

@@ -19,9 +19,23 @@ GEOMETRY: AttributeTypes = {
 """Sizes, stride [vertical, horizontal] and pads [top, left, bottom, right]."""
 
 
+BUFFER_STYLES = {"slices", "rows"}
+"""A window buffer has a task for every tap, or one for every window row."""
+
+
 def output_size(size: int, kernel: int, stride: int, pads: int) -> int:
     """Number of window positions along one axis (floor mode)."""
     return (size + pads - kernel) // stride + 1
+
+
+def window_columns(fw: int, ow_par: int, stride_w: int) -> int:
+    """Columns of a window that serves ``ow_par`` neighbouring outputs."""
+    return fw + (ow_par - 1) * stride_w
+
+
+def used_columns(fw: int, ow_par: int, stride_w: int) -> list[int]:
+    """Those columns that some output reads (a stride wider than the kernel leaves gaps)."""
+    return sorted({lane * stride_w + j for lane in range(ow_par) for j in range(fw)})
 
 
 def extract_windows(

@@ -1,11 +1,12 @@
-"""WindowBuffer: the chain of FIFO slices that turns a picture into convolution windows."""
+"""WindowBuffer: turns a picture into convolution windows."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from finn_resnet.custom_ops.base import AttributeTypes
-from finn_resnet.custom_ops.window import GEOMETRY, WindowOp, extract_windows
+from finn_resnet.custom_ops.row_window import RowWindow
+from finn_resnet.custom_ops.window import BUFFER_STYLES, GEOMETRY, WindowOp, extract_windows
 from finn_resnet.numerics.ranges import Range
 
 
@@ -18,7 +19,8 @@ class WindowBuffer(WindowOp):
 
     def attributes(self) -> AttributeTypes:
         """``pad_value``: code of the padding; ``in_lanes``: 0 means ``ow_par``;
-        ``link_style``: memory of the links too long for shift registers."""
+        ``buffer_style``: one task for every window tap (the paper's FIFO slices) or for every
+        window row; ``link_style``: memory of the links too long for shift registers."""
         return {
             **GEOMETRY,
             "ich": ("i", True, 1),
@@ -26,6 +28,7 @@ class WindowBuffer(WindowOp):
             "ich_par": ("i", False, 1),
             "ow_par": ("i", False, 1),
             "in_lanes": ("i", False, 0),
+            "buffer_style": ("s", False, "slices", BUFFER_STYLES),
             "link_style": ("s", False, "bram", {"lut", "bram"}),
             "forward": ("i", False, 0, {0, 1}),
             "internal_depths": ("s", False, ""),
@@ -34,6 +37,11 @@ class WindowBuffer(WindowOp):
     def lanes_in(self) -> int:
         """Number of input column lanes."""
         return self.get_nodeattr("in_lanes") or self.get_nodeattr("ow_par")
+
+    def row_window(self) -> RowWindow:
+        """Geometry of a row task."""
+        iw, ow, fw, stride, pads, ow_par = self.attrs("iw", "ow", "fw", "stride", "pads", "ow_par")
+        return RowWindow(iw, ow, fw, stride[1], pads[1], ow_par, self.lanes_in())
 
     def output_shapes(self) -> list[tuple[int, ...]]:
         """Windows, and the forwarded picture."""
@@ -70,6 +78,10 @@ class WindowBuffer(WindowOp):
         )
         if lanes < 1 or columns % lanes:
             found.append(f"in_lanes = {lanes} must divide ow_par * stride = {columns}")
+        elif self.get_nodeattr("buffer_style") == "rows":
+            problem = self.row_window().problem(self.get_nodeattr("fh"))
+            if problem is not None:
+                found.append(f"buffer_style = rows {problem}")
         outputs = 1 + self.get_nodeattr("forward")
         if len(self.onnx_node.output) != outputs:
             found.append(f"forward needs {outputs} outputs, found {len(self.onnx_node.output)}")

@@ -65,14 +65,16 @@ def record_optimisation(cfg: BuildConfig, name: str, facts: dict[str, Any]) -> N
 def record_estimate(model: ModelWrapper, board: Board, cfg: BuildConfig) -> None:
     """Sections `layers`, `totals` and `throughput`, all from the cost model.
 
-    Bits of skip and window buffers are those of the generated streams, depth times width; null
-    where nothing was generated.
+    Bits of skip and window buffers are those of the generated streams, depth times width, and of
+    the shift registers inside row tasks; null where nothing was generated.
     """
     from finn_resnet.parallelism.estimate import estimate
 
     found = estimate(model, board, cfg.clock_mhz)
     update_report(cfg.output_dir, "layers", [asdict(layer) for layer in found.layers])
     buffers = _buffer_bits(Path(cfg.output_dir))
+    if buffers["window_buffer_bits"] is not None:
+        buffers["window_buffer_bits"] += _row_register_bits(model)
     update_report(cfg.output_dir, "totals", {**found.totals.as_dict(), **buffers})
     update_report(
         cfg.output_dir,
@@ -101,6 +103,21 @@ def _buffer_bits(output_dir: Path) -> dict[str, int | None]:
         )
         for name, kind in (("skip", "skip"), ("window", "internal"))
     }
+
+
+def _row_register_bits(model: ModelWrapper) -> int:
+    """Codes that the row tasks of window buffers hold, in bits."""
+    from qonnx.custom_op.registry import getCustomOp
+
+    bits = 0
+    for node in model.get_nodes_by_op_type("WindowBuffer"):
+        op = getCustomOp(node)
+        if op.get_nodeattr("buffer_style") == "rows":
+            fh, ich, ich_par = op.attrs("fh", "ich", "ich_par")
+            row = op.row_window()
+            codes = row.history * row.in_lanes * -(-ich // ich_par) * ich_par
+            bits += fh * codes * model.get_tensor_datatype(node.input[0]).bitwidth()
+    return bits
 
 
 def record_sizing(sizing: SizingReport, cfg: BuildConfig) -> None:

@@ -13,11 +13,11 @@
 ///   ds_out = ds_requant(ds_bias[o] + sum_c ds_in_requant(window[ds_tap][c]) * ds_w[o,c])
 ///
 /// One pipelined iteration per cycle: output row, output column group, input channel group `icg`,
-/// output channel group `ocg` (fastest). A window (token `[fh][window_columns][ich_par]`) is read
-/// when ocg = 0, a weight token (`[och_par][ich_par][fh*fw]`, tap fastest) in every iteration; a
-/// skip token (`[och_par]` per lane) is read in the first input channel group (accumulator) or the
-/// last (epilogue), and out tokens (`[och_par]`, lane = column modulo ow_par) are written in the
-/// last. Codes beyond `och` in the last group are 0.
+/// output channel group `ocg` (fastest). A window (`[fh][window_columns][ich_par]`, one token or
+/// one a row: `read_window`) is read when ocg = 0, a weight token (`[och_par][ich_par][fh*fw]`, tap
+/// fastest) in every iteration; a skip token (`[och_par]` per lane) is read in the first input
+/// channel group (accumulator) or the last (epilogue), and out tokens (`[och_par]`, lane = column
+/// modulo ow_par) are written in the last. Codes beyond `och` in the last group are 0.
 
 #include "mac.hpp"
 #include "rounding/requantise.hpp"
@@ -25,6 +25,7 @@
 #include "task.hpp"
 #include "token.hpp"
 #include "types.hpp"
+#include "window_rows.hpp"
 
 namespace fr {
 
@@ -235,9 +236,8 @@ inline void downsample_iteration(const downsample_operands<C>& x, int og, int ic
 ///
 /// An accumulator is read and written every `groups` iterations, which the tool is told: it
 /// cannot see it through the flattened loops, and a distance of 1 would slow the pipeline down.
-template <class C, class Skip, class DsWeights, class DsOut>
-inline void conv_task(stream<typename C::window_t>& window_in,
-                      stream<typename C::weights_t>& weights_in, Skip& skip,
+template <class C, class Window, class Skip, class DsWeights, class DsOut>
+inline void conv_task(Window& window_in, stream<typename C::weights_t>& weights_in, Skip& skip,
                       [[maybe_unused]] DsWeights& ds_weights,
                       stream<typename C::out_t> (&out)[C::ow_par], [[maybe_unused]] DsOut& ds_out) {
 #pragma HLS inline
@@ -265,7 +265,7 @@ inline void conv_task(stream<typename C::window_t>& window_in,
 #pragma HLS pipeline II = 1 style = stp
           iteration();
           if (ocg == 0) {
-            const auto& window = read_ref(window_in);
+            const auto& window = read_window<C>(window_in, oh, og);
             load_operands<C>(window, icg, &x);
             if constexpr (C::ds::merged) load_downsample_operands<C>(window, icg, &ds_x);
           }
@@ -284,16 +284,16 @@ inline void conv_task(stream<typename C::window_t>& window_in,
 }
 
 /// Convolution.
-template <class C>
-void stream_conv(stream<typename C::window_t>& window, stream<typename C::weights_t>& weights,
+template <class C, class Window>
+void stream_conv(Window& window, stream<typename C::weights_t>& weights,
                  stream<typename C::out_t> (&out)[C::ow_par]) {
   no_port none;
   conv_task<C>(window, weights, none, none, out, none);
 }
 
 /// Convolution with a skip input.
-template <class C>
-void stream_conv_skip(stream<typename C::window_t>& window, stream<typename C::weights_t>& weights,
+template <class C, class Window>
+void stream_conv_skip(Window& window, stream<typename C::weights_t>& weights,
                       stream<typename C::skip_t> (&skip)[C::ow_par],
                       stream<typename C::out_t> (&out)[C::ow_par]) {
   no_port none;
@@ -301,9 +301,8 @@ void stream_conv_skip(stream<typename C::window_t>& window, stream<typename C::w
 }
 
 /// Convolution with the merged downsample convolution.
-template <class C>
-void stream_conv_downsample(stream<typename C::window_t>& window,
-                            stream<typename C::weights_t>& weights,
+template <class C, class Window>
+void stream_conv_downsample(Window& window, stream<typename C::weights_t>& weights,
                             stream<typename C::ds::weights_t>& ds_weights,
                             stream<typename C::out_t> (&out)[C::ow_par],
                             stream<typename C::ds::out_t> (&ds_out)[C::ow_par]) {
@@ -312,9 +311,8 @@ void stream_conv_downsample(stream<typename C::window_t>& window,
 }
 
 /// Convolution with a skip input and the merged downsample convolution.
-template <class C>
-void stream_conv_skip_downsample(stream<typename C::window_t>& window,
-                                 stream<typename C::weights_t>& weights,
+template <class C, class Window>
+void stream_conv_skip_downsample(Window& window, stream<typename C::weights_t>& weights,
                                  stream<typename C::ds::weights_t>& ds_weights,
                                  stream<typename C::skip_t> (&skip)[C::ow_par],
                                  stream<typename C::out_t> (&out)[C::ow_par],

@@ -11,6 +11,7 @@
 #include "task.hpp"
 #include "token.hpp"
 #include "types.hpp"
+#include "window_rows.hpp"
 
 namespace fr {
 
@@ -31,8 +32,8 @@ constexpr int pool_start = C::kind == pool_kind::max ? C::lowest_code : 0;
 
 /// Pools windows `[fh][window_columns][ch_par]`, order output row, column group, channel group;
 /// writes one token per lane.
-template <class C>
-void window_pool(stream<typename C::in_t>& in, stream<typename C::out_t> (&out)[C::ow_par]) {
+template <class C, class Window>
+void window_pool(Window& in, stream<typename C::out_t> (&out)[C::ow_par]) {
   constexpr int groups = ceil_div(C::ch, C::ch_par);
   constexpr int columns = C::fw + (C::ow_par - 1) * C::stride_w;
   for (int oh = 0; oh < C::oh; ++oh) {
@@ -40,7 +41,7 @@ void window_pool(stream<typename C::in_t>& in, stream<typename C::out_t> (&out)[
       for (int g = 0; g < groups; ++g) {
 #pragma HLS pipeline II = 1 style = stp
         iteration();
-        const typename C::in_t window = in.read();
+        const auto& window = read_window<C>(in, oh, og);
         for (int l = 0; l < C::ow_par; ++l) {
 #pragma HLS unroll
           const auto total = [&window, l](int k) {

@@ -83,6 +83,8 @@ CASES = [
     Case("conv_control", "conv_task_lut"),
     Case("window_slice", "slice_lut"),
     Case("window_slice", "slice_lut", {"STRIDE": 2}),
+    Case("window_row", "row_lut"),
+    Case("window_row", "row_lut", {"STRIDE": 2}),
     Case("window_pad", "pad_lut_per_tap"),
     Case("shift_fifo", "fifo_control_lut", {"DEPTH": 2}),
     Case("ram_fifo", "fifo_control_lut_per_address_bit", {"DEPTH": 64}),

@@ -51,6 +51,7 @@ INCLUDES = (
     "pool.hpp",
     "width_adapter.hpp",
     "window_buffer.hpp",
+    "window_rows.hpp",
 )
 _BEATS = "beats"
 _GENERATORS: dict[str, Callable[[NodeContext], NodeCode]] = {
@@ -150,9 +151,14 @@ def node_ip(op: HardwareOp, model: ModelWrapper, name: str) -> NodeIp:
     inputs, and ``out0_V``, ...
 
     Raises:
-        UserError: weights in URAM, which a FINN design has no way to fill.
+        UserError: weights in URAM, which a FINN design has no way to fill, or window rows.
     """
     node = op.onnx_node
+    if "buffer_style" in op.get_nodeattr_types() and op.get_nodeattr("buffer_style") == "rows":
+        raise UserError(
+            f"node {node.name}: buffer_style rows needs a stream for every window row, and a FINN "
+            "node has one stream to each neighbour; choose slices"
+        )
     if node.op_type == "ParameterStream" and op.get_nodeattr("mem_style") == "uram":
         raise UserError(
             f"node {node.name}: mem_style uram has no initial contents, and FINN has no stream to "

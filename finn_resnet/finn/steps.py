@@ -125,8 +125,13 @@ def _set_parallelism(model: ModelWrapper, cfg: Any, mode: str) -> ModelWrapper:
     if cfg.folding_config_file is not None:
         choose = ApplyFolding(cfg.folding_config_file)
     else:
+        # A FINN node has one stream to each neighbour, so window rows cannot travel apart.
         choose = AnnotateParallelism(
-            target_board(cfg), mode, clock_mhz=clock_mhz(cfg), target_fps=cfg.target_fps
+            target_board(cfg),
+            mode,
+            clock_mhz=clock_mhz(cfg),
+            target_fps=cfg.target_fps,
+            fuse_streams=False,
         )
     for transformation in (choose, InsertWidthAdapters(), SetStreamDepths()):
         model = model.transform(transformation)

@@ -42,9 +42,9 @@ def conv_code(node: NodeContext) -> NodeCode:
     for config in requants.values():
         code.structs += config.structs
     constants, mac_types = _constants(node)
-    window, weights, out = node.inputs[0], node.inputs[1], node.outputs[0]
+    weights, out = node.inputs[1], node.outputs[0]
     types = {
-        "window_t": window.token_type,
+        **node.window_types(),
         "weights_t": weights.token_type,
         "out_t": out.token_type,
         "skip_t": node.inputs[-1].token_type if op.has_skip else out.token_type,

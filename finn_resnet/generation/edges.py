@@ -8,6 +8,7 @@ from typing import Any
 from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 
+from finn_resnet.custom_ops.window import window_columns
 from finn_resnet.errors import UserError
 from finn_resnet.generation.cpp import code_type
 from finn_resnet.generation.window_chain import WindowShape
@@ -85,10 +86,13 @@ def window_shape(op: Any) -> WindowShape:
 
 
 def _window_layout(op: Any) -> Layout:
-    """Window edge of a convolution or a windowed pool, seen from its reader."""
+    """Window edge: one stream of windows, or with ``buffer_style`` rows a stream for each row."""
     fh, fw, stride, ow_par = op.attrs("fh", "fw", "stride", "ow_par")
-    codes = op.get_nodeattr("ich_par" if op.onnx_node.op_type == "StreamConv" else "ch_par")
-    return Layout(0, (fh * (fw + (ow_par - 1) * stride[1]) * codes,))
+    codes = op.get_nodeattr("ch_par" if op.onnx_node.op_type == "StreamPool" else "ich_par")
+    row_codes = window_columns(fw, ow_par, stride[1]) * codes
+    if op.get_nodeattr("buffer_style") == "rows":
+        return Layout(fh, (row_codes,))
+    return Layout(0, (fh * row_codes,))
 
 
 def _weights_layout(op: Any, taps: int) -> Layout:
@@ -118,8 +122,7 @@ def output_layout(op: Any, index: int) -> Layout:
         return Layout(profile.lanes, (profile.ch_par,))
     if op.onnx_node.op_type == "ParameterStream":
         return _weights_layout(op, op.get_nodeattr("fh") * op.get_nodeattr("fw"))
-    shape = window_shape(op)
-    return Layout(0, (shape.fh * shape.columns * shape.ich_par,))
+    return _window_layout(op)
 
 
 def _stream_name(node: NodeProto, output: int) -> str:

@@ -30,7 +30,8 @@ def pool_code(node: NodeContext) -> NodeCode:
         "out_signed": out.codes.signed,
         "total_probe": node.probe_id,
     }
-    types = {"in_t": source.token_type, "out_t": out.token_type, "requant": requant.type_name}
+    types = node.window_types() if windowed else {"in_t": source.token_type}
+    types |= {"out_t": out.token_type, "requant": requant.type_name}
     fh, fw = op.attrs("fh", "fw")
     doc = [f"{kind.capitalize()} pool {fh}x{fw} to {oh}x{ow}x{ch}."]
     struct = config_struct(node.config, doc, constants, types)

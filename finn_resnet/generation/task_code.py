@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from finn_resnet.generation.cpp import code_type
 from finn_resnet.generation.edges import Edge
 
 BEAT_BYTES = 16
@@ -125,6 +126,15 @@ class NodeContext:
     def config(self) -> str:
         """Name of the node's config struct."""
         return f"{self.name}_config"
+
+    def window_types(self) -> dict[str, str]:
+        """Types of the window a computation task reads, and of its rows if they come apart."""
+        edge = self.inputs[0]
+        if self.op.get_nodeattr("buffer_style") != "rows":
+            return {"window_t": edge.token_type}
+        codes = edge.layout.lanes * edge.layout.token[0]
+        window = f"fr::token<{code_type(edge.codes)}, {codes}>"
+        return {"window_t": window, "rows_t": f"{edge.node}_config"}
 
     def stream_in(self, index: int) -> str:
         """C++ expression of input stream ``index``."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from finn_resnet.custom_ops.window import used_columns, window_columns
+
 
 @dataclass(frozen=True)
 class WindowShape:
@@ -27,7 +29,7 @@ class WindowShape:
     @property
     def columns(self) -> int:
         """Width of the window that serves ``ow_par`` neighbouring outputs."""
-        return self.fw + (self.ow_par - 1) * self.stride[1]
+        return window_columns(self.fw, self.ow_par, self.stride[1])
 
     @property
     def groups(self) -> int:
@@ -37,8 +39,7 @@ class WindowShape:
     @property
     def used_columns(self) -> list[int]:
         """Window columns that some output reads (a stride wider than the kernel leaves gaps)."""
-        taps = {lane * self.stride[1] + j for lane in range(self.ow_par) for j in range(self.fw)}
-        return sorted(taps)
+        return used_columns(self.fw, self.ow_par, self.stride[1])
 
     def lane_of(self, column: int) -> int:
         """Input lane that window column ``column`` reads."""

@@ -1,10 +1,11 @@
-"""Code of a WindowBuffer: its slices, links and taps as tasks and streams of the top function."""
+"""Code of a WindowBuffer: the tasks and streams of its slices or rows."""
 
 from __future__ import annotations
 
 import json
 
 from finn_resnet.generation.config_struct import config_struct
+from finn_resnet.generation.cpp import code_type
 from finn_resnet.generation.edges import window_shape
 from finn_resnet.generation.task_code import NodeCode, NodeContext, StreamDeclaration, TaskCall
 from finn_resnet.generation.window_chain import Chain, WindowShape, tap_depth, window_chains
@@ -16,29 +17,82 @@ _SHIFT_REGISTER_BITS = 1024
 
 
 def window_code(node: NodeContext) -> NodeCode:
-    """Slices, padding task, link and tap streams; nothing at all for a wire."""
+    """Slices or rows and their streams; nothing at all for a wire."""
     shape = window_shape(node.op)
     if shape.is_wire:
         return NodeCode(node.name)
-    code = NodeCode(node.name, structs=[_struct(node, shape)])
-    overrides = json.loads(_internal_depths(node) or "{}")
-    chains = window_chains(shape)
-    code.streams = _internal_streams(node, shape, chains, overrides)
-    for chain in chains:
+    rows = node.op.get_nodeattr("buffer_style") == "rows"
+    return _row_code(node, shape) if rows else _slice_code(node, shape)
+
+
+def _slice_code(node: NodeContext, shape: WindowShape) -> NodeCode:
+    used = shape.used_columns
+    constants = {
+        "tap_used": [column in used for column in range(shape.columns)],
+        "taps": shape.fh * len(used),
+    }
+    types = {"window_t": node.outputs[0].token_type}
+    code = NodeCode(node.name, structs=[_struct(node, shape, constants, types)])
+    streams = _InternalStreams(node)
+    source = node.inputs[0]
+    token = (source.token_type, source.width_bits)
+    streams.add("tap", tap_depth(shape), *token, lanes=shape.fh * len(used))
+    for chain in window_chains(shape):
+        for item in chain.slices:
+            if item.previous is not None:
+                streams.add(f"link_{item.row}_{item.column}", item.link_depth, *token)
         code.tasks += _chain_tasks(node, shape, chain)
+    code.streams = streams.declared
     pad = f"fr::window_pad<{node.config}>({node.name}_tap, {node.stream_out(0)})"
     code.tasks.append(TaskCall(f"{node.name}_pad", pad, "WindowBuffer", _PAD_STAGES))
     return code
 
 
-def _internal_depths(node: NodeContext) -> str:
-    if "internal_depths" in node.op.get_nodeattr_types():
-        return node.op.get_nodeattr("internal_depths")
-    return ""
+def _row_code(node: NodeContext, shape: WindowShape) -> NodeCode:
+    row = node.op.row_window()
+    source = node.inputs[0]
+    link_codes = shape.in_lanes * shape.ich_par
+    types = {
+        "link_t": f"fr::token<{code_type(source.codes)}, {link_codes}>",
+        "row_t": node.outputs[0].token_type,
+    }
+    constants = {key: getattr(row, key) for key in ("lookahead", "history", "flush")}
+    code = NodeCode(node.name, structs=[_struct(node, shape, constants, types)])
+    streams = _InternalStreams(node)
+    depth = row.lane_groups * shape.groups
+    # Newest row first: it reads the picture.
+    for index in reversed(range(shape.fh)):
+        if index < shape.fh - 1:
+            bits = link_codes * source.codes.bits
+            streams.add(f"link_{index}", depth, f"{node.config}::link_t", bits)
+        code.tasks.append(_row_task(node, shape, index))
+    code.streams = streams.declared
+    return code
 
 
-def _struct(node: NodeContext, shape: WindowShape) -> str:
-    used = shape.used_columns
+def _row_task(node: NodeContext, shape: WindowShape, index: int) -> TaskCall:
+    name = node.name
+    newest = index == shape.fh - 1
+    source = node.stream_in(0) if newest else f"{name}_link_{index}"
+    ports = [source, f"{node.stream_out(0)}[{index}]"]
+    suffix = "_first" if newest else ""
+    if index:
+        ports.append(f"{name}_link_{index - 1}")
+    elif shape.forward:
+        ports.append(node.stream_out(1))
+        suffix = "_forward"
+    else:
+        suffix = "_last"
+    call = f"fr::window_row{suffix}<{node.config}, {index}>({', '.join(ports)})"
+    return TaskCall(f"{name}_row_{index}", call, "WindowBuffer", _SLICE_STAGES)
+
+
+def _struct(
+    node: NodeContext,
+    shape: WindowShape,
+    extra: dict[str, int | list[bool]],
+    extra_types: dict[str, str],
+) -> str:
     constants = {
         **{key: getattr(shape, key) for key in ("ich", "ih", "iw", "oh", "ow", "fh", "fw")},
         "stride_h": shape.stride[0],
@@ -47,45 +101,43 @@ def _struct(node: NodeContext, shape: WindowShape) -> str:
         "pad_left": shape.pads[1],
         "pad_value": node.op.get_nodeattr("pad_value"),
         **{key: getattr(shape, key) for key in ("ich_par", "ow_par", "in_lanes")},
-        "tap_used": [column in used for column in range(shape.columns)],
-        "taps": shape.fh * len(used),
+        **extra,
     }
     doc = [
         f"{shape.ich} channels of {shape.ih}x{shape.iw} to {shape.oh}x{shape.ow} windows of "
         f"{shape.fh}x{shape.fw}, stride {shape.stride[0]}x{shape.stride[1]}.",
     ]
-    types = {"token_t": node.inputs[0].token_type, "window_t": node.outputs[0].token_type}
+    types = {"token_t": node.inputs[0].token_type, **extra_types}
     return config_struct(node.config, doc, constants, types)
 
 
-def _internal_streams(
-    node: NodeContext, shape: WindowShape, chains: list[Chain], overrides: dict[str, int]
-) -> list[StreamDeclaration]:
-    source = node.inputs[0]
+class _InternalStreams:
+    """Declares the streams inside a window buffer, at their formula depths or as sized."""
 
-    memory = {"lut": "lutram", "bram": "bram"}[node.op.get_nodeattr("link_style")]
+    def __init__(self, node: NodeContext) -> None:
+        self.declared: list[StreamDeclaration] = []
+        self._name = node.name
+        self._sized = json.loads(node.op.get_nodeattr("internal_depths") or "{}")
+        self._memory = {"lut": "lutram", "bram": "bram"}[node.op.get_nodeattr("link_style")]
 
-    def internal(name: str, lanes: int, depth: int) -> StreamDeclaration:
-        return StreamDeclaration(
-            name=name,
-            token_type=source.token_type,
-            lanes=lanes,
-            depth=overrides.get(name, depth),
-            width_bits=source.width_bits,
-            kind="internal",
-            node=node.name,
-            output=None,
-            storage=memory if depth * source.width_bits > _SHIFT_REGISTER_BITS else "",
+    def add(
+        self, suffix: str, depth: int, token_type: str, width_bits: int, *, lanes: int = 0
+    ) -> None:
+        """Declare ``<node>_<suffix>``, an array if ``lanes``, of ``depth`` tokens each."""
+        name = f"{self._name}_{suffix}"
+        self.declared.append(
+            StreamDeclaration(
+                name=name,
+                token_type=token_type,
+                lanes=lanes,
+                depth=self._sized.get(name, depth),
+                width_bits=width_bits,
+                kind="internal",
+                node=self._name,
+                output=None,
+                storage=self._memory if depth * width_bits > _SHIFT_REGISTER_BITS else "",
+            )
         )
-
-    taps = shape.fh * len(shape.used_columns)
-    streams = [internal(f"{node.name}_tap", taps, tap_depth(shape))]
-    for chain in chains:
-        for item in chain.slices:
-            if item.previous is not None:
-                link = f"{node.name}_link_{item.row}_{item.column}"
-                streams.append(internal(link, 0, item.link_depth))
-    return streams
 
 
 def _chain_tasks(node: NodeContext, shape: WindowShape, chain: Chain) -> list[TaskCall]:

@@ -26,6 +26,7 @@ class AnnotateParallelism(Transformation):
         caps: share of each resource the accelerator may use, over the defaults (DSP 1, LUT 0.7,
             FF, BRAM36 and URAM 0.9).
         allow_uram: let weights go to URAM, which must be filled at start-up.
+        fuse_streams: let window rows travel apart (``full`` mode).
 
     Width adapters of an earlier run are removed; run InsertWidthAdapters afterwards.
     ``solution`` holds the outcome after ``apply``.
@@ -43,6 +44,7 @@ class AnnotateParallelism(Transformation):
         caps: Mapping[str, float] | None = None,
         *,
         allow_uram: bool = False,
+        fuse_streams: bool = True,
     ) -> None:
         super().__init__()
         self._board = board
@@ -50,7 +52,7 @@ class AnnotateParallelism(Transformation):
         self._clock_mhz = board.clock_mhz if clock_mhz is None else clock_mhz
         self._target_fps = target_fps
         self._caps = dict(caps or {})
-        self._allow_uram = allow_uram
+        self._search = {"allow_uram": allow_uram, "fuse_streams": fuse_streams}
         self.solution: ParallelismSolution | None = None
         if not (math.isfinite(self._clock_mhz) and self._clock_mhz > 0):
             raise UserError(f"clock_mhz = {clock_mhz!r} must be a positive number of MHz")
@@ -58,9 +60,7 @@ class AnnotateParallelism(Transformation):
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
         model, _ = RemoveWidthAdapters().apply(model)
-        search = ParallelismSearch(
-            model, self._board, self._mode, self._caps, allow_uram=self._allow_uram
-        )
+        search = ParallelismSearch(model, self._board, self._mode, self._caps, **self._search)
         if self._target_fps is None:
             self.solution = search.fastest()
         else:

@@ -24,6 +24,7 @@ Folding = Mapping[str, Mapping[str, Any]]
 MAC_STYLES = ("dsp", "lut")
 MEM_STYLES = ("lut", "bram", "uram")
 LINK_STYLES = ("lut", "bram")
+BUFFER_STYLES = ("slices", "rows")
 _DEFAULTS = "Defaults"
 _SETTINGS = {
     "StreamConv": (
@@ -34,8 +35,9 @@ _SETTINGS = {
         "mac_style",
         "mem_style",
         "link_style",
+        "buffer_style",
     ),
-    "StreamPool": ("ch_par", "ow_par", "in_lanes", "link_style"),
+    "StreamPool": ("ch_par", "ow_par", "in_lanes", "link_style", "buffer_style"),
     "InputDMA": ("ch_par", "lanes"),
 }
 _DOWNSAMPLE_SETTING = "ds_mem_style"
@@ -46,9 +48,10 @@ class ApplyFolding(Transformation):
 
     ``folding`` is a dict or the path of a JSON file:
     ``{"Defaults": {"mem_style": "bram"}, "layer1_0_conv1": {"och_par": 4, "ow_par": 2}}``.
-    Nodes are convolutions (``och_par ich_par ow_par in_lanes mac_style mem_style link_style``, with
-    a merged downsample ``ds_mem_style``), windowed pools (``ch_par ow_par in_lanes link_style``)
-    and the InputDMA (``ch_par lanes``); all other nodes follow them. ``Defaults`` go to every node
+    Nodes are convolutions (``och_par ich_par ow_par in_lanes mac_style mem_style link_style
+    buffer_style``, with a merged downsample ``ds_mem_style``), windowed pools (``ch_par ow_par
+    in_lanes link_style buffer_style``) and the InputDMA (``ch_par lanes``); all other nodes
+    follow them. ``Defaults`` go to every node
     that has the setting, factors limited to the node's extent. ``in_lanes`` follows ``ow_par``
     unless given. What is not named keeps its value.
 
@@ -92,6 +95,7 @@ def export_folding(model: ModelWrapper) -> dict[str, dict[str, Any]]:
             "in_lanes": factors.in_lanes,
             "mac_style": factors.mac_style,
             "link_style": factors.link_style,
+            "buffer_style": factors.buffer_style,
         }
         named.update(zip(("mem_style", _DOWNSAMPLE_SETTING), factors.mem_styles, strict=False))
         folding[name] = {key: named[key] for key in _settings(engine)}
@@ -147,6 +151,7 @@ def _styles(key: str) -> tuple[str, ...] | None:
         "mem_style": MEM_STYLES,
         _DOWNSAMPLE_SETTING: MEM_STYLES,
         "link_style": LINK_STYLES,
+        "buffer_style": BUFFER_STYLES,
     }.get(key)
 
 
@@ -195,10 +200,12 @@ def _with_settings(engine: Engine, asked: Mapping[str, Any]) -> EngineFactors:
     unchanged = present.in_lanes if ow_par == present.ow_par else follow
     in_lanes = asked.get("in_lanes", unchanged)
     _check_lanes(engine, ow_par, in_lanes)
-    link_style = asked.get("link_style", present.link_style)
+    styles = {key: asked.get(key, getattr(present, key)) for key in ("link_style", "buffer_style")}
+    if styles["buffer_style"] == "rows":
+        _check_rows(engine, ow_par, in_lanes)
     if engine.node.op_type == "StreamPool":
         ch_par = asked.get("ch_par", present.och_par)
-        return EngineFactors(ch_par, ch_par, ow_par, in_lanes, link_style=link_style)
+        return EngineFactors(ch_par, ch_par, ow_par, in_lanes, **styles)
     mem_styles = tuple(
         asked.get(key, style)
         for key, style in zip(("mem_style", _DOWNSAMPLE_SETTING), present.mem_styles, strict=False)
@@ -209,9 +216,19 @@ def _with_settings(engine: Engine, asked: Mapping[str, Any]) -> EngineFactors:
         ow_par=ow_par,
         in_lanes=in_lanes,
         mem_styles=mem_styles,
-        link_style=link_style,
+        **styles,
         **plain,
     )
+
+
+def _check_rows(engine: Engine, ow_par: int, in_lanes: int) -> None:
+    op = getCustomOp(engine.buffer)
+    row = replace(op.row_window(), ow_par=ow_par, in_lanes=in_lanes)
+    problem = row.problem(op.get_nodeattr("fh"))
+    if problem is not None:
+        raise UserError(
+            f"folding of {engine.name!r}: buffer_style = 'rows' {problem}; use 'slices'"
+        )
 
 
 def _input_width(engine: Engine) -> int:

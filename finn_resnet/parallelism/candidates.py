@@ -17,6 +17,7 @@ from finn_resnet.parallelism.engine_model import (
     InputEngine,
     PoolEngine,
 )
+from finn_resnet.parallelism.window_cost import WindowShape, row_window
 
 MODES = ("paper", "full")
 
@@ -35,21 +36,24 @@ class SearchSpace:
 
     mode: str
     mem_styles: tuple[str, ...]
+    fuse_streams: bool = False
 
 
-def search_space(mode: str, uram: bool) -> SearchSpace:
+def search_space(mode: str, uram: bool, fuse_streams: bool = True) -> SearchSpace:
     """The space of a mode.
 
     "paper": och_par divides och, ow_par is 2 (1 for one column), ich_par is 1, and weights come
     from block RAM, whose ports bound the parallelism as DSPs do. "full": any factor, weights also
-    from LUTs. ``uram``: weights may come from URAM too.
+    from LUTs. ``uram``: weights may come from URAM too. Window buffers are built of slices; in
+    "full" mode, with ``fuse_streams``, of rows where the geometry lets them, which cost less.
 
     Raises UserError for an unknown mode.
     """
     if mode not in MODES:
         raise UserError(f"parallelism mode {mode!r}: {did_you_mean(mode, MODES)}")
     memories = ("bram",) if mode == "paper" else ("lut", "bram")
-    return SearchSpace(mode, (*memories, "uram") if uram else memories)
+    memories = (*memories, "uram") if uram else memories
+    return SearchSpace(mode, memories, fuse_streams and mode == "full")
 
 
 @cache
@@ -69,8 +73,16 @@ def candidates(engine: EngineModel, limit: int, space: SearchSpace) -> list[Engi
     if isinstance(engine, InputEngine):
         return list(_input_candidates(engine, limit))
     if isinstance(engine, PoolEngine):
-        return list(_pool_candidates(engine, limit, space.mode))
+        return list(_pool_candidates(engine, limit, space))
     return _conv_candidates(engine, limit, space)
+
+
+def _with_buffer_style(
+    window: WindowShape, factors: EngineFactors, space: SearchSpace
+) -> EngineFactors:
+    row = row_window(window, factors.ow_par, factors.in_lanes)
+    rows = space.fuse_streams and row.problem(window.fh) is None
+    return replace(factors, buffer_style="rows" if rows else "slices")
 
 
 def _input_candidates(engine: InputEngine, limit: int) -> Iterator[EngineFactors]:
@@ -81,12 +93,14 @@ def _input_candidates(engine: InputEngine, limit: int) -> Iterator[EngineFactors
             yield factors
 
 
-def _pool_candidates(engine: PoolEngine, limit: int, mode: str) -> Iterator[EngineFactors]:
-    window = engine.window
+def _pool_candidates(engine: PoolEngine, limit: int, space: SearchSpace) -> Iterator[EngineFactors]:
+    window, mode = engine.window, space.mode
     legal = divisors if mode == "paper" else useful_factors
     for ow_par, ch_par in product(_column_factors(window.ow, mode), legal(window.ich)):
         for in_lanes in _input_lanes(window.iw, ow_par, window.stride_w, mode):
-            factors = EngineFactors(ch_par, ch_par, ow_par, in_lanes)
+            factors = _with_buffer_style(
+                window, EngineFactors(ch_par, ch_par, ow_par, in_lanes), space
+            )
             if engine.cycles(factors) <= limit:
                 yield factors
                 yield replace(factors, link_style="lut")
@@ -113,7 +127,9 @@ def _conv_candidates(engine: ConvEngine, limit: int, space: SearchSpace) -> list
         for in_lanes in _input_lanes(engine.window.iw, ow_par, engine.window.stride_w, mode):
             legal_ich = (1,) if mode == "paper" else useful_factors(shape.ich)
             for ich_par in legal_ich:
-                base = EngineFactors(legal_och[-1], ich_par, ow_par, in_lanes)
+                base = _with_buffer_style(
+                    engine.window, EngineFactors(legal_och[-1], ich_par, ow_par, in_lanes), space
+                )
                 if engine.cycles(base) <= limit:
                     found.add(_least_och_par(engine, base, legal_och, limit))
     return [

@@ -6,7 +6,9 @@ the x that have those layouts (a transport polytope, so y is integral when x is)
 width adapter would be too slow have no y, hence cannot be chosen.
 
 The objective is the relative resource use, plus the largest share of the fabric (LUT, FF, BRAM,
-URAM) weighed double: a design that fills one of them to the brim is hard to place.
+URAM) weighed double: a design that fills one of them to the brim is hard to place. Whether anything
+fits at all is asked with the LUTs alone as objective (`any_fit`): they bind last, since all else
+can be traded for them, and the solver then finds a solution, or that there is none, at once.
 
 The linear relaxation is tight (a few per cent), so the MILP is solved over the candidates whose
 reduced cost in the relaxation is small; the relaxation over all candidates remains the bound
@@ -41,6 +43,11 @@ _MOST_CANDIDATES = 4000
 _LEAST_PER_ENGINE = 40
 # Fewest candidates an engine keeps in the MILP, whatever their reduced cost.
 _LEAST_KEPT = 6
+_UNTRIED = object()
+# Candidates whose reduced cost exceeds this share of the relaxation's optimum are left out, and the
+# relative gap at which the solver stops: asking whether anything fits, and for the final answer.
+_FIT_REACH, _FIT_GAP = 0.03, 1.0
+_REACH, _FINAL_GAP = 0.01, 0.002
 # HiGHS counts nodes, not seconds, so that results do not depend on the machine's load.
 _NODE_LIMIT = 50
 
@@ -82,6 +89,7 @@ class ChoiceProblem:
             if not choice
         ]
         self._relaxation: OptimizeResult | None = None
+        self._fit: list[EngineFactors] | object | None = _UNTRIED
         if not self.blocked:
             self._build()
 
@@ -154,31 +162,60 @@ class ChoiceProblem:
         if self.blocked:
             return None
         if self._relaxation is None:
-            self._relaxation = linprog(
-                self._objective,
-                A_ub=self._upper_rows,
-                b_ub=self._upper,
-                A_eq=self._equality,
-                b_eq=self._values,
-                bounds=(0, 1),
-                method="highs",
-            )
+            self._relaxation = self._relaxed(self._objective)
         return self._relaxation if self._relaxation.status == 0 else None
 
-    def solve(self, *, reach: float, gap: float) -> Choice | None:
-        """Least relative resource use within the capacity, None if none was found.
+    def _relaxed(self, objective: np.ndarray) -> OptimizeResult:
+        return linprog(
+            objective,
+            A_ub=self._upper_rows,
+            b_ub=self._upper,
+            A_eq=self._equality,
+            b_eq=self._values,
+            bounds=(0, 1),
+            method="highs",
+        )
 
-        Args:
-            reach: candidates whose reduced cost exceeds this share of the relaxation's optimum
-                are left out.
-            gap: relative optimality gap at which the solver may stop.
-        """
+    def any_fit(self) -> list[EngineFactors] | None:
+        """Factors of each engine within the capacity, with few LUTs; None if none are found."""
+        if self.blocked:
+            return None
+        if self._fit is _UNTRIED:
+            self._fit = self._few_luts(_FIT_REACH, _FIT_GAP)
+        return self._fit
+
+    def _few_luts(self, reach: float, gap: float) -> list[EngineFactors] | None:
+        objective = self._shares[RESOURCE_NAMES.index("lut")]
+        relaxation = self._relaxed(objective)
+        if relaxation.status != 0:
+            return None
+        found = self._integral(objective, relaxation, reach, gap)
+        return found.factors if found else None
+
+    def least_use(self) -> Choice | None:
+        """Least relative resource use within the capacity, None if none was found."""
         relaxation = self.relaxation()
         if relaxation is None:
             return None
+        found = [self._integral(self._objective, relaxation, _REACH, _FINAL_GAP)]
+        for factors in (self._few_luts(_REACH, _FINAL_GAP), self.any_fit()):
+            if factors is not None:
+                found.append(Choice(self._use(factors), factors))
+        return min(filter(None, found), key=lambda choice: choice.objective, default=None)
+
+    def _use(self, factors: list[EngineFactors]) -> float:
+        """The objective of given factors."""
+        shares = np.array(self._network.resources(factors).as_tuple()) / self._divisor
+        weights = np.array([_WEIGHTS[name] for name in RESOURCE_NAMES])
+        return float(weights @ shares + _FULLEST_WEIGHT * shares[_FABRIC].max())
+
+    def _integral(
+        self, objective: np.ndarray, relaxation: OptimizeResult, reach: float, gap: float
+    ) -> Choice | None:
+        """The MILP over the candidates whose reduced cost is within ``reach`` of the optimum."""
         kept = self._kept(relaxation, reach)
         result = milp(
-            self._objective[kept],
+            objective[kept],
             integrality=kept < self._first[-1],
             bounds=Bounds(0, 1),
             constraints=[

@@ -31,13 +31,17 @@ def read_factors(engine: Engine) -> EngineFactors:
         lanes, ch_par = op.attrs("lanes", "ch_par")
         return EngineFactors(ch_par, ch_par, lanes, lanes)
     in_lanes = getCustomOp(engine.buffer).lanes_in()
-    link_style = getCustomOp(engine.buffer).get_nodeattr("link_style")
+    link_style, buffer_style = getCustomOp(engine.buffer).attrs("link_style", "buffer_style")
     if engine.node.op_type == "StreamPool":
         ch_par, ow_par = op.attrs("ch_par", "ow_par")
-        return EngineFactors(ch_par, ch_par, ow_par, in_lanes, link_style=link_style)
+        return EngineFactors(
+            ch_par, ch_par, ow_par, in_lanes, link_style=link_style, buffer_style=buffer_style
+        )
     och_par, ich_par, ow_par, mac_style = op.attrs("och_par", "ich_par", "ow_par", "mac_style")
     styles = tuple(getCustomOp(node).get_nodeattr("mem_style") for node in engine.parameters)
-    return EngineFactors(och_par, ich_par, ow_par, in_lanes, mac_style, styles, link_style)
+    return EngineFactors(
+        och_par, ich_par, ow_par, in_lanes, mac_style, styles, link_style, buffer_style
+    )
 
 
 def _write_engine(engine: Engine, factors: EngineFactors) -> None:
@@ -50,7 +54,9 @@ def _write_engine(engine: Engine, factors: EngineFactors) -> None:
         ow_par=factors.ow_par,
         in_lanes=factors.in_lanes,
         link_style=factors.link_style,
+        buffer_style=factors.buffer_style,
     )
+    _set(engine.node, buffer_style=factors.buffer_style)
     if engine.node.op_type == "StreamPool":
         _set(engine.node, ch_par=factors.och_par, ow_par=factors.ow_par)
         return

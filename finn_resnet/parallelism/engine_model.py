@@ -29,8 +29,8 @@ from finn_resnet.parallelism.node_shapes import (
 )
 from finn_resnet.parallelism.stream_task_cost import Picture, dma_cost, dma_cycles, pool_cost
 from finn_resnet.parallelism.window_cost import (
+    WindowFactors,
     WindowShape,
-    used_tap_columns,
     window_cost,
     window_cycles,
 )
@@ -45,8 +45,8 @@ class EngineFactors:
 
     ``och_par`` and ``ich_par`` are equal for pools; the DMA has ``och_par`` codes per token in
     ``ow_par`` lanes. ``in_lanes`` divides ``ow_par`` times the horizontal stride.
-    ``mem_styles`` has one entry per parameter task, ``link_style`` is the memory of the window
-    buffer's long links.
+    ``mem_styles`` has one entry per parameter task; ``link_style`` and ``buffer_style`` are the
+    window buffer's.
     """
 
     och_par: int = 1
@@ -56,6 +56,14 @@ class EngineFactors:
     mac_style: str = "dsp"
     mem_styles: tuple[str, ...] = ()
     link_style: str = "bram"
+    buffer_style: str = "slices"
+
+    @property
+    def window(self) -> WindowFactors:
+        """Those of the window buffer."""
+        return WindowFactors(
+            self.ich_par, self.ow_par, self.in_lanes, self.link_style, self.buffer_style
+        )
 
     @property
     def sides(self) -> dict[str, StreamProfile]:
@@ -113,7 +121,7 @@ class ConvEngine:
         """Cycles per frame of the slowest of its tasks."""
         return max(
             conv_cycles(self.shape, self.conv_factors(factors)),
-            window_cycles(self.window, factors.ich_par, factors.ow_par, factors.in_lanes),
+            window_cycles(self.window, factors.window),
         )
 
     def tasks(self, factors: EngineFactors) -> Iterator[TaskCost]:
@@ -156,7 +164,7 @@ class PoolEngine:
 
     def cycles(self, factors: EngineFactors) -> int:
         """Cycles per frame: windows out or picture in, whichever is more."""
-        return window_cycles(self.window, factors.ich_par, factors.ow_par, factors.in_lanes)
+        return window_cycles(self.window, factors.window)
 
     def tasks(self, factors: EngineFactors) -> Iterator[TaskCost]:
         """Cost of every task."""
@@ -209,14 +217,8 @@ def engine_cost(engine: EngineModel, factors: EngineFactors) -> Resources:
 
 
 def _buffer_task(window: WindowShape, name: str, factors: EngineFactors) -> TaskCost:
-    chosen = (factors.ich_par, factors.ow_par, factors.in_lanes)
-    taps = window.fh * len(used_tap_columns(window, factors.ow_par))
-    stream = fifo_cost(_DEFAULT_DEPTH, taps * factors.ich_par * window.code_bits)
-    return TaskCost(
-        name,
-        window_cycles(window, *chosen),
-        window_cost(window, *chosen, factors.link_style) + stream,
-    )
+    chosen = factors.window
+    return TaskCost(name, window_cycles(window, chosen), window_cost(window, chosen))
 
 
 def _parameter_shape(node: Any) -> ParameterShape:

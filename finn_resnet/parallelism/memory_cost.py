@@ -67,10 +67,11 @@ def fifo_cost(depth: int, width: int, style: str = "bram") -> Resources:
         if style == "bram":
             return control + Resources(bram36=bram36_count(depth, width))
         return control + Resources(lut=lutram_lut(depth, width), ff=width)
-    return control + Resources(lut=_srl_lut(depth, width), ff=width)
+    return control + Resources(lut=shift_register_lut(depth, width), ff=width)
 
 
-def _srl_lut(depth: int, width: int) -> float:
+def shift_register_lut(depth: int, width: int) -> float:
+    """LUTs of ``width`` shift registers of ``depth`` bits."""
     if depth <= coefficient("srl_pair_depth"):
         return ceil(width / 2)
     columns = ceil(depth / coefficient("srl_depth"))

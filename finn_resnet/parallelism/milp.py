@@ -26,12 +26,10 @@ from finn_resnet.parallelism.costed_network import CostedNetwork
 from finn_resnet.parallelism.engine_model import ConvEngine, EngineFactors
 
 DEFAULT_CAPS = {"dsp": 1.0, "lut": 0.7, "ff": 0.9, "bram36": 0.9, "uram": 0.9}
-# How far from the relaxation's optimum candidates are taken into the MILP, and when it stops.
-_REACH = 0.01
+# Share of what the caps allow that `full` mode keeps for the streams, which are sized later.
+_SIZING_RESERVE = {"lut": 0.01, "bram36": 0.03}
 # Cycle counts tried first, relative to the bound that the multipliers alone set.
 _BRACKET = (1.2, 3.0)
-_FEASIBILITY_GAP = 0.1
-_FINAL_GAP = 0.002
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,8 @@ def capacity_of(board: Board, caps: Mapping[str, float]) -> Resources:
 class ParallelismSearch:
     """Finds factors for a hardware graph (without width adapters) on a board.
 
-    ``allow_uram`` lets weights go to URAM, which must be filled at start-up.
+    ``allow_uram`` lets weights go to URAM, which must be filled at start-up; ``fuse_streams`` lets
+    window buffers be built of rows.
     """
 
     def __init__(
@@ -83,11 +82,14 @@ class ParallelismSearch:
         caps: Mapping[str, float] | None = None,
         *,
         allow_uram: bool = False,
+        fuse_streams: bool = True,
     ) -> None:
         self._board = board
         self._network = CostedNetwork(model)
         self._capacity = capacity_of(board, caps or {})
-        self._space = search_space(mode, allow_uram and self._capacity.uram >= 1)
+        if mode == "full":
+            self._capacity = _less_reserve(self._capacity)
+        self._space = search_space(mode, allow_uram and self._capacity.uram >= 1, fuse_streams)
         self._problems: dict[int, ChoiceProblem] = {}
 
     def fastest(self) -> ParallelismSolution:
@@ -144,7 +146,7 @@ class ParallelismSearch:
         return self._problems[limit]
 
     def _fits(self, limit: int) -> bool:
-        return self._problem(limit).solve(reach=_REACH, gap=_FEASIBILITY_GAP) is not None
+        return self._problem(limit).any_fit() is not None
 
     def _relaxation_fits(self, limit: int) -> bool:
         return self._problem(limit).relaxation() is not None
@@ -185,8 +187,7 @@ class ParallelismSearch:
 
     def _finish(self, limit: int, proven: int, started: float) -> ParallelismSolution:
         problem = self._problem(limit)
-        # The same candidates were shown to hold a solution.
-        result = problem.solve(reach=_REACH, gap=_FINAL_GAP)
+        result = problem.least_use()
         chosen = result.factors
         cycles = self._network.cycles(chosen)
         bottleneck = max(cycles, key=cycles.get)
@@ -219,10 +220,18 @@ class ParallelismSearch:
         # The relaxation may mix candidates of a layer; whole choices then need a little more.
         least = f"more than {needed}" if needed <= capacity else f"at least {needed}"
         return (
-            f"{self._board.name} has {floor(capacity)} {RESOURCE_NAMES[worst]} within its cap, "
-            f"which binds: {least} are needed, most of them for "
+            f"{self._board.name} has {floor(capacity)} {RESOURCE_NAMES[worst]} to give within its "
+            f"cap, which binds: {least} are needed, most of them for "
             f"{self._network.engines[users.index(max(users))].name}"
         )
+
+
+def _less_reserve(capacity: Resources) -> Resources:
+    kept = {
+        name: amount * (1 - _SIZING_RESERVE.get(name, 0.0))
+        for name, amount in capacity.as_dict().items()
+    }
+    return Resources(**kept)
 
 
 def _conv_cycle_counts(engine: ConvEngine) -> set[int]:

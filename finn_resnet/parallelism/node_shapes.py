@@ -42,6 +42,7 @@ def window_shape(model: Any, node: NodeProto) -> WindowShape:
     return WindowShape(
         *op.attrs("ich", "ih", "iw", "oh", "ow", "fh", "fw"),
         stride_w=op.get_nodeattr("stride")[1],
+        pad_left=op.get_nodeattr("pads")[1],
         forward=bool(op.get_nodeattr("forward")),
         code_bits=code_bits(model, node.input[0]),
     )

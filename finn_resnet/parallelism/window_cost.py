@@ -1,4 +1,4 @@
-"""Cycles and resources of a window buffer: slices, link FIFOs, tap FIFOs and padding task."""
+"""Cycles and resources of a window buffer: slices or rows, and the streams between them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from itertools import pairwise
 from math import ceil
 
 from finn_resnet.boards import Resources
+from finn_resnet.custom_ops.row_window import RowWindow
+from finn_resnet.custom_ops.window import used_columns
 from finn_resnet.parallelism.coefficients import coefficient
-from finn_resnet.parallelism.memory_cost import fifo_cost
+from finn_resnet.parallelism.memory_cost import fifo_cost, shift_register_lut
 
 
 @dataclass(frozen=True)
@@ -24,64 +26,91 @@ class WindowShape:
     fh: int
     fw: int
     stride_w: int = 1
+    pad_left: int = 0
     forward: bool = False
     code_bits: int = 8
 
 
-def window_columns(shape: WindowShape, ow_par: int) -> int:
-    """Tap columns fwp of a window that serves ``ow_par`` outputs."""
-    return shape.fw + (ow_par - 1) * shape.stride_w
+@dataclass(frozen=True)
+class WindowFactors:
+    """Unroll factors and styles of a window buffer.
+
+    ``buffer_style``: a task for every tap ("slices") or for every window row ("rows");
+    ``link_style``: memory (lut or bram) of links that are too long for shift registers.
+    """
+
+    ich_par: int = 1
+    ow_par: int = 1
+    in_lanes: int = 1
+    link_style: str = "bram"
+    buffer_style: str = "slices"
 
 
-def window_cycles(shape: WindowShape, ich_par: int, ow_par: int, in_lanes: int) -> int:
-    """Cycles per frame: the slower of taking the picture in and handing windows out."""
-    groups = ceil(shape.ich / ich_par)
-    taken = shape.ih * ceil(shape.iw / in_lanes)
-    given = shape.oh * ceil(shape.ow / ow_par)
+def row_window(shape: WindowShape, ow_par: int, in_lanes: int) -> RowWindow:
+    """Geometry of the row tasks."""
+    return RowWindow(shape.iw, shape.ow, shape.fw, shape.stride_w, shape.pad_left, ow_par, in_lanes)
+
+
+def window_cycles(shape: WindowShape, factors: WindowFactors) -> int:
+    """Cycles per frame: the slower of taking the picture in and handing windows out.
+
+    Rows are flushed at the end of a frame.
+    """
+    groups = ceil(shape.ich / factors.ich_par)
+    taken = shape.ih * ceil(shape.iw / factors.in_lanes)
+    if factors.buffer_style == "rows":
+        taken += row_window(shape, factors.ow_par, factors.in_lanes).flush
+    given = shape.oh * ceil(shape.ow / factors.ow_par)
     return max(taken, given) * groups
 
 
-def used_tap_columns(shape: WindowShape, ow_par: int) -> list[int]:
-    """Tap columns that some output reads (strides wider than the kernel skip columns)."""
-    columns = window_columns(shape, ow_par)
-    return [
-        j
-        for j in range(columns)
-        if any(0 <= j - p * shape.stride_w < shape.fw for p in range(ow_par))
-    ]
-
-
 @cache
-def window_cost(
-    shape: WindowShape, ich_par: int, ow_par: int, in_lanes: int, link_style: str
-) -> Resources:
-    """Resources of all tasks of a window buffer and of the FIFOs between them.
-
-    ``link_style``: memory (lut or bram) of links that are too long for shift registers.
-    The window's own output stream is costed with the other streams.
-    """
-    columns = used_tap_columns(shape, ow_par)
-    groups = ceil(shape.ich / ich_par)
-    width = ich_par * shape.code_bits
-    taps = shape.fh * len(columns)
-    task = Resources(lut=coefficient("task_lut"), ff=coefficient("task_ff"))
-    if taps == 1:
+def window_cost(shape: WindowShape, factors: WindowFactors) -> Resources:
+    """Resources of the tasks of a window buffer, the FIFOs between them and those it writes."""
+    columns = used_columns(shape.fw, factors.ow_par, shape.stride_w)
+    if shape.fh * len(columns) == 1:
         # A 1x1 kernel with one column needs no buffer: one task that drops unused positions.
-        return task
+        window = fifo_cost(2, factors.ich_par * shape.code_bits)
+        return window + Resources(lut=coefficient("task_lut"), ff=coefficient("task_ff"))
+    if factors.buffer_style == "rows":
+        return _rows_cost(shape, factors)
+    return _slices_cost(shape, factors, columns)
+
+
+def _rows_cost(shape: WindowShape, factors: WindowFactors) -> Resources:
+    """Row tasks, their output streams, links, and the selection where the reader joins the rows."""
+    row = row_window(shape, factors.ow_par, factors.in_lanes)
+    groups = ceil(shape.ich / factors.ich_par)
+    width = factors.ich_par * shape.code_bits
+    # A shift register holds what lies between two window columns of the same lane.
+    kept = sum(row.age(j) > 0 for j in range(row.columns))
+    history = Resources(lut=kept * shift_register_lut(groups, width), ff=kept * width)
+    task = Resources(lut=coefficient("row_lut"), ff=coefficient("row_ff"))
+    row_width = row.columns * width
+    padding = Resources(
+        lut=row_width * coefficient("pad_lut_per_bit")
+        + row.columns * coefficient("pad_lut_per_tap")
+    )
+    rows = (task + history + fifo_cost(2, row_width) + padding) * shape.fh
+    link = fifo_cost(row.lane_groups * groups, factors.in_lanes * width, factors.link_style)
+    return rows + link * (shape.fh - 1)
+
+
+def _slices_cost(shape: WindowShape, factors: WindowFactors, columns: list[int]) -> Resources:
+    groups = ceil(shape.ich / factors.ich_par)
+    width = factors.ich_par * shape.code_bits
+    taps = shape.fh * len(columns)
     slices = Resources(lut=coefficient("slice_lut"), ff=coefficient("slice_ff")) * taps
     # Lanes with unequal numbers of columns make the taps hold a pixel ahead.
-    ragged = shape.iw % in_lanes != 0
+    ragged = shape.iw % factors.in_lanes != 0
     tap_streams = fifo_cost(2 + groups if ragged else 2, width) * taps
-    pad = task + Resources(
-        lut=taps * (coefficient("pad_lut_per_tap") + width * coefficient("pad_lut_per_bit")),
-        ff=taps * width,
+    pad = Resources(
+        lut=coefficient("task_lut")
+        + taps * (coefficient("pad_lut_per_tap") + width * coefficient("pad_lut_per_bit")),
+        ff=coefficient("task_ff") + taps * width,
     )
-    return (
-        slices
-        + tap_streams
-        + pad
-        + _links_cost(shape, columns, groups, width, in_lanes, link_style)
-    )
+    links = _links_cost(shape, columns, groups, width, factors.in_lanes, factors.link_style)
+    return slices + tap_streams + pad + links + fifo_cost(2, taps * width)
 
 
 def _links_cost(

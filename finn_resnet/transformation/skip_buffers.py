@@ -5,7 +5,8 @@ where that stream starts:
 
 * at a fork, before the block's first convolution: ``[iw0 (rh0 - 1) + rw0] ich0`` codes, with the
   receptive field ``rh0 = fh1 + fh0 - 1`` of the long branch's windows (strides are not counted);
-* behind a window buffer or a merged downsample: ``[(fh1 - 1) iw1 + fw1 - 1] ich1``.
+* behind a window buffer or a merged downsample: ``[(fh1 - 1) iw1 + fw1 - 1] ich1``, and the columns
+  that a buffer built of rows keeps.
 """
 
 from __future__ import annotations
@@ -89,6 +90,10 @@ def _buffer(model: ModelWrapper, join: NodeProto, skip: str, long: str) -> SkipB
     pixels = width * (rows - 1) + columns
     if origin.op_type != "StreamFork":
         pixels -= 1
+    if origin.op_type == "WindowBuffer" and as_op(origin).get_nodeattr("buffer_style") == "rows":
+        # The oldest row forwards what it takes in, not what it is done with.
+        row = as_op(origin).row_window()
+        pixels += row.history * row.in_lanes
     if pixels < 1:
         return None
     return SkipBuffer(

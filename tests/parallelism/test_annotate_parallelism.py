@@ -169,3 +169,18 @@ def test_bad_arguments_are_refused(small_net, arguments, message):
     with pytest.raises(UserError, match=message):
         small_net.transform(AnnotateParallelism(load_board("KV260"), **arguments))
     assert small_net.model == before.model
+
+
+def test_window_buffers_are_slices_in_paper_mode_and_rows_in_full_mode(small_net):
+    board = load_board("KV260")
+
+    def styles(mode, **options):
+        model = small_net.transform(AnnotateParallelism(board, mode, **options))
+        buffers = {n.name: getCustomOp(n) for n in model.get_nodes_by_op_type("WindowBuffer")}
+        assert all(op.verify_node() == [] for op in buffers.values())
+        return {name: op.get_nodeattr("buffer_style") for name, op in buffers.items()}
+
+    assert set(styles("paper").values()) == {"slices"}
+    assert set(styles("full", fuse_streams=False).values()) == {"slices"}
+    full = styles("full")
+    assert full["layer1_0_conv1_buffer"] == "rows" and full["classifier_buffer"] == "slices"

@@ -92,3 +92,14 @@ def test_files_that_are_no_json_are_refused(small_net, tmp_path):
         small_net.transform(ApplyFolding(path))
     with pytest.raises(UserError, match="cannot be read"):
         small_net.transform(ApplyFolding(tmp_path / "absent.json"))
+
+
+def test_window_rows_by_hand(small_net):
+    rows = {"layer1_0_conv1": {"ow_par": 2, "buffer_style": "rows"}}
+    model = small_net.transform(ApplyFolding(rows))
+    ops = _ops(model)
+    for name in ("layer1_0_conv1", "layer1_0_conv1_buffer"):
+        assert ops[name].get_nodeattr("buffer_style") == "rows"
+    assert export_folding(model)["layer1_0_conv1"]["buffer_style"] == "rows"
+    with pytest.raises(UserError, match=r"classifier.*rows.*two rows.*slices"):
+        small_net.transform(ApplyFolding({"classifier": {"buffer_style": "rows"}}))
