@@ -129,10 +129,10 @@ class PairRates:
 
     def _rate(self, pair: Pair, result: SimulationResult, full: int) -> PairRate:
         tasks = [task for task in result.tasks if task.node in pair.nodes]
-        cycles = {node: self.cycles[node] for node in pair.nodes}
+        cycles = {node: self.cycles[node] for node in sorted(pair.nodes)}
         slowest = max(cycles, key=lambda node: (cycles[node], self.ops[node] == "StreamConv"))
         busy = {}
-        for node in sorted(pair.nodes):
+        for node in cycles:
             found = max((t.frames[-1].busy for t in tasks if t.node == node), default=None)
             if found not in (None, cycles[node]):
                 busy[node] = (found, cycles[node])
