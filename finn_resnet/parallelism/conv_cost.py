@@ -47,6 +47,7 @@ class ConvShape:
 
     @property
     def taps(self) -> int:
+        """Weights of a kernel and input channel."""
         return self.fh * self.fw
 
     @property

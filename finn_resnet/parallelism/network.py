@@ -66,6 +66,7 @@ class Engine:
 
     @property
     def name(self) -> str:
+        """That of the node."""
         return self.node.name
 
 

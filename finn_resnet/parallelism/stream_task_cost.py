@@ -24,6 +24,7 @@ class Picture:
 
     @property
     def codes(self) -> int:
+        """Codes of a frame."""
         return self.h * self.w * self.ch
 
 
