@@ -40,7 +40,16 @@ class DepthSearch:
         self.trials = 0
         self._run = simulate
         self._progress = progress
-        self.full_rate = self.simulate(self.unlimited(project)).cycles_per_frame
+        self.full_rate = self._full_rate()
+
+    def _full_rate(self) -> int:
+        """Frame period with unlimited streams: that of the slowest task.
+
+        A task begins its frames at least its own period apart, at once; the outputs may come
+        faster for many frames, while what the start held back catches up.
+        """
+        result = self.simulate(self.unlimited(self.project))
+        return max(task.frames[-1].begin - task.frames[-2].begin for task in result.tasks)
 
     def least_depths(self) -> dict[str, int]:
         """The depths found; `full_rate` is their period."""

@@ -249,7 +249,8 @@ class _Sizing:
             unsearched = {item.name: MIN_DEPTH for item in self.project.streams}
             depths = unsearched | search.least_depths()
             proof = self.run(self._settings(depths), self.frames)
-            if period_of(proof) == self.whole.full_rate:
+            period = period_of(proof)
+            if period is not None and period <= self.whole.full_rate:
                 break
         return depths, proof.demand_progress()
 
