@@ -8,6 +8,8 @@ from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp
 from finn_resnet.numerics.ranges import Range
 
 MEM_STYLES = {"lut", "bram", "uram"}
+MEM_MODES = {"internal_decoupled", "internal_embedded"}
+"""FINN's names: weights come from a task over a stream, or lie in the computation task."""
 
 
 class ParameterStream(HardwareOp):
@@ -28,6 +30,7 @@ class ParameterStream(HardwareOp):
             "repeats": ("i", True, 1),
             "bits": ("i", True, 8),
             "mem_style": ("s", False, "bram", MEM_STYLES),
+            "mem_mode": ("s", False, "internal_decoupled", MEM_MODES),
         }
 
     def output_shapes(self) -> list[tuple[int, ...]]:
@@ -48,4 +51,11 @@ class ParameterStream(HardwareOp):
             *self.check_positive("och", "ich", "fh", "fw", "repeats", "bits"),
             *self.check_parallel("och_par", "och"),
             *self.check_parallel("ich_par", "ich"),
+            *self._check_contents(),
         ]
+
+    def _check_contents(self) -> list[str]:
+        embedded = self.get_nodeattr("mem_mode") == "internal_embedded"
+        if embedded and self.get_nodeattr("mem_style") == "uram":
+            return ["mem_style uram is filled over a stream: mem_mode must be internal_decoupled"]
+        return []

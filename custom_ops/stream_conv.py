@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from finn_resnet.custom_ops.base import AttributeTypes
+from finn_resnet.custom_ops.parameter_stream import MEM_MODES
 from finn_resnet.custom_ops.window import BUFFER_STYLES, GEOMETRY, WindowOp
 from finn_resnet.numerics.ranges import Range
 
@@ -20,7 +21,7 @@ class StreamConv(WindowOp):
 
     def attributes(self) -> AttributeTypes:
         """``in_lo``/``in_hi`` bound the codes at the multiplier, after ``in_requant``;
-        ``buffer_style``: that of the window buffer before it."""
+        ``buffer_style``: that of the window buffer, ``mem_mode``: that of the weights."""
         return {
             **GEOMETRY,
             "ich": ("i", True, 1),
@@ -30,6 +31,7 @@ class StreamConv(WindowOp):
             "ich_par": ("i", False, 1),
             "ow_par": ("i", False, 1),
             "buffer_style": ("s", False, "slices", BUFFER_STYLES),
+            "mem_mode": ("s", False, "internal_decoupled", MEM_MODES),
             "mac_style": ("s", False, "dsp", MAC_STYLES),
             "in_lo": ("i", True, -128),
             "in_hi": ("i", True, 127),

@@ -14,7 +14,7 @@
 ///
 /// One pipelined iteration per cycle: output row, output column group, input channel group `icg`,
 /// output channel group `ocg` (fastest). A window (`[fh][window_columns][ich_par]`, one token or
-/// one a row: `read_window`) is read when ocg = 0, a weight token (`[och_par][ich_par][fh*fw]`, tap
+/// one a row: `read_window`) is read when ocg = 0, weights (`[och_par][ich_par][fh*fw]`, tap
 /// fastest) in every iteration; a skip token (`[och_par]` per lane) is read in the first input
 /// channel group (accumulator) or the last (epilogue), and out tokens (`[och_par]`, lane = column
 /// modulo ow_par) are written in the last. Codes beyond `och` in the last group are 0.
@@ -211,6 +211,19 @@ inline void downsample_write(const Acc (&acc)[C::ow_par][C::och_par], int og, in
   }
 }
 
+/// Weights of the iteration that `word` numbers: the next token of the parameter task, or with no
+/// such task a word of `D::memory`, in the same order.
+template <class D>
+decltype(auto) next_weights(stream<typename D::weights_t>& weights, int /*word*/) {
+#pragma HLS inline
+  return read_ref(weights);
+}
+template <class D>
+typename D::weights_t next_weights(no_port& /*none*/, int word) {
+#pragma HLS inline
+  return D::memory::word(word);
+}
+
 /// The merged downsample convolution's part of an iteration.
 template <class C, class Weights, class Acc, class Out>
 inline void downsample_iteration(const downsample_operands<C>& x, int og, int icg, int ocg,
@@ -228,7 +241,8 @@ inline void downsample_iteration(const downsample_operands<C>& x, int og, int ic
       initial[l][o] = bias.at(ocg, o);
     }
   }
-  conv_accumulate<D>(x, read_ref(weights).v, icg == 0, initial, acc);
+  const int word = icg * conv_shape<C>::out_groups + ocg;
+  conv_accumulate<D>(x, next_weights<D>(weights, word).v, icg == 0, initial, acc);
   if (icg == conv_shape<C>::in_groups - 1) downsample_write<C, D>(acc, og, ocg, out);
 }
 
@@ -236,8 +250,8 @@ inline void downsample_iteration(const downsample_operands<C>& x, int og, int ic
 ///
 /// An accumulator is read and written every `groups` iterations, which the tool is told: it
 /// cannot see it through the flattened loops, and a distance of 1 would slow the pipeline down.
-template <class C, class Window, class Skip, class DsWeights, class DsOut>
-inline void conv_task(Window& window_in, stream<typename C::weights_t>& weights_in, Skip& skip,
+template <class C, class Window, class Weights, class Skip, class DsWeights, class DsOut>
+inline void conv_task(Window& window_in, Weights& weights_in, Skip& skip,
                       [[maybe_unused]] DsWeights& ds_weights,
                       stream<typename C::out_t> (&out)[C::ow_par], [[maybe_unused]] DsOut& ds_out) {
 #pragma HLS inline
@@ -272,7 +286,8 @@ inline void conv_task(Window& window_in, stream<typename C::weights_t>& weights_
           acc_t initial[C::ow_par][C::och_par];
 #pragma HLS array_partition variable = initial complete dim = 0
           conv_initial<C>(skip, og, icg, ocg, initial);
-          conv_accumulate<C>(x, read_ref(weights_in).v, icg == 0, initial, acc[ocg]);
+          conv_accumulate<C>(x, next_weights<C>(weights_in, icg * groups + ocg).v, icg == 0,
+                             initial, acc[ocg]);
           if (icg == shape::in_groups - 1) conv_write<C>(acc[ocg], skip, og, ocg, out);
           if constexpr (C::ds::merged) {
             downsample_iteration<C>(ds_x, og, icg, ocg, ds_weights, ds_acc[ocg], ds_out);
@@ -318,6 +333,32 @@ void stream_conv_skip_downsample(Window& window, stream<typename C::weights_t>& 
                                  stream<typename C::out_t> (&out)[C::ow_par],
                                  stream<typename C::ds::out_t> (&ds_out)[C::ow_par]) {
   conv_task<C>(window, weights, skip, ds_weights, out, ds_out);
+}
+
+/// The same four with the weights in memories of their own (`C::memory`, `C::ds::memory`).
+template <class C, class Window>
+void embedded_conv(Window& window, stream<typename C::out_t> (&out)[C::ow_par]) {
+  no_port none;
+  conv_task<C>(window, none, none, none, out, none);
+}
+template <class C, class Window>
+void embedded_conv_skip(Window& window, stream<typename C::skip_t> (&skip)[C::ow_par],
+                        stream<typename C::out_t> (&out)[C::ow_par]) {
+  no_port none;
+  conv_task<C>(window, none, skip, none, out, none);
+}
+template <class C, class Window>
+void embedded_conv_downsample(Window& window, stream<typename C::out_t> (&out)[C::ow_par],
+                              stream<typename C::ds::out_t> (&ds_out)[C::ow_par]) {
+  no_port none;
+  conv_task<C>(window, none, none, none, out, ds_out);
+}
+template <class C, class Window>
+void embedded_conv_skip_downsample(Window& window, stream<typename C::skip_t> (&skip)[C::ow_par],
+                                   stream<typename C::out_t> (&out)[C::ow_par],
+                                   stream<typename C::ds::out_t> (&ds_out)[C::ow_par]) {
+  no_port none;
+  conv_task<C>(window, none, skip, none, out, ds_out);
 }
 
 }  // namespace fr

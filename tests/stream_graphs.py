@@ -404,6 +404,23 @@ class StreamGraph:
         return made
 
 
+class FusedGraph(StreamGraph):
+    """The same graph with window rows and embedded weights wherever they are possible."""
+
+    def model(self) -> ModelWrapper:
+        """The graph."""
+        model = super().model()
+        for node in model.get_nodes_by_op_type("WindowBuffer"):
+            op = getCustomOp(node)
+            if op.row_window().problem(op.get_nodeattr("fh")) is None:
+                for part in (op, getCustomOp(model.find_consumer(node.output[0]))):
+                    part.set_nodeattr("buffer_style", "rows")
+        for node in model.get_nodes_by_op_type("ParameterStream"):
+            for part in (node, model.find_consumer(node.output[0])):
+                getCustomOp(part).set_nodeattr("mem_mode", "internal_embedded")
+        return model
+
+
 def expected_codes(model: ModelWrapper, frames: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Every tensor of the graph by exact NumPy execution of its custom ops."""
     context = {init.name: model.get_initializer(init.name) for init in model.graph.initializer}

@@ -144,6 +144,20 @@ class _Boundary:
     after: list[str] = field(default_factory=list)
 
 
+# What only our own top function can connect: attribute, value, why, remedy.
+_REFUSED = (
+    ("buffer_style", "rows", "needs a stream for every window row", "slices"),
+    ("mem_mode", "internal_embedded", "has no FINN node for the weights", "internal_decoupled"),
+    ("mem_style", "uram", "has no initial contents, and FINN no stream to fill it", "lut or bram"),
+)
+
+
+def _refuse(op: HardwareOp) -> None:
+    for name, value, why, remedy in _REFUSED:
+        if name in op.get_nodeattr_types() and op.get_nodeattr(name) == value:
+            raise UserError(f"node {op.onnx_node.name}: {name} {value} {why}; choose {remedy}")
+
+
 def node_ip(op: HardwareOp, model: ModelWrapper, name: str) -> NodeIp:
     """Generate the IP of the hardware op ``op``, whose tensors ``model`` annotates.
 
@@ -151,19 +165,11 @@ def node_ip(op: HardwareOp, model: ModelWrapper, name: str) -> NodeIp:
     inputs, and ``out0_V``, ...
 
     Raises:
-        UserError: weights in URAM, which a FINN design has no way to fill, or window rows.
+        UserError: weights in URAM, which a FINN design has no way to fill, or neighbours that are
+            not connected by one stream (window rows, embedded weights).
     """
     node = op.onnx_node
-    if "buffer_style" in op.get_nodeattr_types() and op.get_nodeattr("buffer_style") == "rows":
-        raise UserError(
-            f"node {node.name}: buffer_style rows needs a stream for every window row, and a FINN "
-            "node has one stream to each neighbour; choose slices"
-        )
-    if node.op_type == "ParameterStream" and op.get_nodeattr("mem_style") == "uram":
-        raise UserError(
-            f"node {node.name}: mem_style uram has no initial contents, and FINN has no stream to "
-            "fill it; choose lut or bram"
-        )
+    _refuse(op)
     boundary = _Boundary()
     for position, index in enumerate(streams_first(op)):
         stream = input_stream(op, index)

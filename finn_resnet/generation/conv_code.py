@@ -11,6 +11,7 @@ import numpy as np
 from finn_resnet.custom_ops.stream_conv import accumulator_range
 from finn_resnet.generation.config_struct import Member, config_struct, table_member
 from finn_resnet.generation.cpp import array_range, code_type, grouped, signed_bits
+from finn_resnet.generation.parameter_code import memory_type
 from finn_resnet.generation.requant_config import requant_config
 from finn_resnet.generation.task_code import NodeCode, NodeContext, Probe, TaskCall
 from finn_resnet.numerics.dsp_packing import UNPACKED, chain_ends, packing_of, tap_order
@@ -51,11 +52,19 @@ def conv_code(node: NodeContext) -> NodeCode:
         **mac_types,
         **{name: config.type_name for name, config in requants.items()},
         "ds": downsample if merged else "fr::no_downsample",
+        **_memory_types(node, 1),
     }
     code.structs.append(config_struct(node.config, _doc(node), constants, types))
     code.tasks.append(_task(node, constants))
     code.probes = _probes(node)
     return code
+
+
+def _memory_types(node: NodeContext, index: int) -> dict[str, str]:
+    """The memory behind the weights at input ``index``, if it lies in the task."""
+    if node.op.get_nodeattr("mem_mode") == "internal_embedded":
+        return {"memory": memory_type(node.inputs[index].node)}
+    return {}
 
 
 def _doc(node: NodeContext) -> list[str]:
@@ -184,6 +193,7 @@ def _downsample_structs(node: NodeContext, name: str) -> list[str]:
         "out_t": out.token_type,
         "in_requant": before.type_name,
         "requant": after.type_name,
+        **_memory_types(node, 3),
     }
     doc = [f"The 1x1 convolution merged into {node.name}: {ich} to {och} channels."]
     return [*before.structs, *after.structs, config_struct(name, doc, constants, types)]
@@ -191,9 +201,10 @@ def _downsample_structs(node: NodeContext, name: str) -> list[str]:
 
 def _task(node: NodeContext, constants: dict[str, Member]) -> TaskCall:
     op = node.op
-    suffix, ports = "", [node.stream_in(0), node.stream_in(1)]
-    if op.has_downsample:
-        ports.append(node.stream_in(3))
+    suffix, ports = "", [node.stream_in(0)]
+    embedded = op.get_nodeattr("mem_mode") == "internal_embedded"
+    if not embedded:
+        ports += [node.stream_in(index) for index in ((1, 3) if op.has_downsample else (1,))]
     if op.has_skip:
         suffix += "_skip"
         ports.append(node.stream_in(-1))
@@ -201,7 +212,8 @@ def _task(node: NodeContext, constants: dict[str, Member]) -> TaskCall:
     if op.has_downsample:
         suffix += "_downsample"
         ports.append(node.stream_out(1))
-    call = f"fr::stream_conv{suffix}<{node.config}>({', '.join(ports)})"
+    form = "embedded" if embedded else "stream"
+    call = f"fr::{form}_conv{suffix}<{node.config}>({', '.join(ports)})"
     return TaskCall(node.name, call, "StreamConv", _pipeline_depth(constants))
 
 

@@ -150,13 +150,13 @@ def build_network(model: ModelWrapper) -> Network:
             nodes.append(dma_code(context, ports[node.name]))
         else:
             nodes.append(_GENERATORS[node.op_type](context))
-    declared = [_declaration(edge, edges, wires) for edge in edges.values()]
+    unstreamed = {*wires, *_embedded(ops)}
+    declared = [_declaration(edge) for edge in edges.values() if edge.tensor not in unstreamed]
     internal = [stream for code in nodes for stream in code.streams]
-    kept = [stream for stream in declared if stream is not None]
     loaded = [memory for code in nodes for memory in code.memories if memory.loaded]
     if loaded:
         nodes.insert(0, distributor_code(loaded, PARAMETER_PORT))
-    return Network(list(edges.values()), [*kept, *internal], nodes, inputs, outputs)
+    return Network(list(edges.values()), [*declared, *internal], nodes, inputs, outputs)
 
 
 def _wires(ops: list[Any]) -> dict[str, str]:
@@ -174,11 +174,17 @@ def _expression(tensor: str, edges: dict[str, Edge], wires: dict[str, str]) -> s
     return edges[tensor].stream
 
 
-def _declaration(
-    edge: Edge, edges: dict[str, Edge], wires: dict[str, str]
-) -> StreamDeclaration | None:
-    if edge.tensor in wires:
-        return None
+def _embedded(ops: list[Any]) -> list[str]:
+    """Weights that lie in the convolution's own memory."""
+    return [
+        op.onnx_node.output[0]
+        for op in ops
+        if op.onnx_node.op_type == "ParameterStream"
+        and op.get_nodeattr("mem_mode") == "internal_embedded"
+    ]
+
+
+def _declaration(edge: Edge) -> StreamDeclaration:
     return StreamDeclaration(
         name=edge.stream,
         token_type=edge.token_type,

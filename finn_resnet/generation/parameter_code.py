@@ -49,7 +49,7 @@ def weight_words(weights: np.ndarray, och_par: int, ich_par: int) -> np.ndarray:
 
 
 def parameter_code(node: NodeContext) -> NodeCode:
-    """The memory, the function that owns it, and the task."""
+    """The memory, the function that owns it, and the task, unless the convolution has it inside."""
     och_par, ich_par, mem_style = node.op.attrs("och_par", "ich_par", "mem_style")
     edge = node.outputs[0]
     words = weight_words(node.constant(0), och_par, ich_par)
@@ -58,6 +58,13 @@ def parameter_code(node: NodeContext) -> NodeCode:
         raise ValueError(f"{node.name}: weights {found} outside their datatype {edge.codes}")
     # UltraScale+ URAM cannot hold initial contents.
     memory = WeightMemory(node.name, words, mem_style == "uram", native_bytes(edge.codes))
+    if node.op.get_nodeattr("mem_mode") == "internal_embedded":
+        return NodeCode(
+            node.name,
+            structs=[_struct(node, memory), f"struct {memory_type(node.name)};"],
+            functions=[_embedded_memory(node, memory, mem_style)],
+            memories=[memory],
+        )
     return NodeCode(
         node.name,
         structs=[_struct(node, memory)],
@@ -91,26 +98,60 @@ def _struct(node: NodeContext, memory: WeightMemory) -> str:
     return config_struct(node.config, [_doc(node, memory)], constants, types)
 
 
+def memory_type(node_name: str) -> str:
+    """C++ type of an embedded memory; its static ``word(index)`` gives a token of weights."""
+    return f"{node_name}_memory"
+
+
+def _embedded_memory(node: NodeContext, memory: WeightMemory, mem_style: str) -> str:
+    return "\n".join(
+        [
+            f"/// {_doc(node, memory)}",
+            f"struct {memory_type(node.name)} {{",
+            f"  static {node.outputs[0].token_type} word(int index) {{",
+            "#pragma HLS inline",
+            *_constant_array(node, memory),
+            *_array_pragmas(mem_style),
+            f"    return fr::weights_word<{node.config}>(weights, index);",
+            "  }",
+            "};",
+        ]
+    )
+
+
+def _constant_array(node: NodeContext, memory: WeightMemory) -> list[str]:
+    words, entries = memory.words.shape
+    return [
+        f"  static const {node.config}::weight_t weights[{words}][{entries}] = {{",
+        f'#include "weights/{node.name}.inc"',
+        "  };",
+    ]
+
+
+def _array_pragmas(mem_style: str) -> list[str]:
+    return [
+        "#pragma HLS array_reshape variable=weights complete dim=2",
+        f"#pragma HLS bind_storage variable=weights {_MEMORY[mem_style]}",
+    ]
+
+
 def _function(node: NodeContext, memory: WeightMemory, mem_style: str) -> str:
     words, entries = memory.words.shape
     out = f"fr::stream<{node.outputs[0].token_type}>& out"
-    array = f"{node.config}::weight_t weights[{words}][{entries}]"
     if memory.loaded:
         arguments = f"fr::stream<{_BEAT}>& load, {out}"
-        declaration = [f"  static {array};"]
+        declaration = [f"  static {node.config}::weight_t weights[{words}][{entries}];"]
         call = f"fr::loaded_parameter_stream<{node.config}>(load, weights, out);"
     else:
         arguments = out
-        include = f'#include "weights/{node.name}.inc"'
-        declaration = [f"  static const {array} = {{", include, "  };"]
+        declaration = _constant_array(node, memory)
         call = f"fr::parameter_stream<{node.config}>(weights, out);"
     return "\n".join(
         [
             f"/// {_doc(node, memory)}",
             f"static void {node.name}_memory({arguments}) {{",
             *declaration,
-            "#pragma HLS array_reshape variable=weights complete dim=2",
-            f"#pragma HLS bind_storage variable=weights {_MEMORY[mem_style]}",
+            *_array_pragmas(mem_style),
             f"  {call}",
             "}",
         ]

@@ -26,7 +26,8 @@ class AnnotateParallelism(Transformation):
         caps: share of each resource the accelerator may use, over the defaults (DSP 1, LUT 0.7,
             FF, BRAM36 and URAM 0.9).
         allow_uram: let weights go to URAM, which must be filled at start-up.
-        fuse_streams: let window rows travel apart (``full`` mode).
+        fuse_streams: let window rows travel apart and weights lie in the computation task
+            (``full`` mode).
 
     Width adapters of an earlier run are removed; run InsertWidthAdapters afterwards.
     ``solution`` holds the outcome after ``apply``.

@@ -25,6 +25,7 @@ MAC_STYLES = ("dsp", "lut")
 MEM_STYLES = ("lut", "bram", "uram")
 LINK_STYLES = ("lut", "bram")
 BUFFER_STYLES = ("slices", "rows")
+MEM_MODES = ("internal_decoupled", "internal_embedded")
 _DEFAULTS = "Defaults"
 _SETTINGS = {
     "StreamConv": (
@@ -36,6 +37,7 @@ _SETTINGS = {
         "mem_style",
         "link_style",
         "buffer_style",
+        "mem_mode",
     ),
     "StreamPool": ("ch_par", "ow_par", "in_lanes", "link_style", "buffer_style"),
     "InputDMA": ("ch_par", "lanes"),
@@ -49,11 +51,10 @@ class ApplyFolding(Transformation):
     ``folding`` is a dict or the path of a JSON file:
     ``{"Defaults": {"mem_style": "bram"}, "layer1_0_conv1": {"och_par": 4, "ow_par": 2}}``.
     Nodes are convolutions (``och_par ich_par ow_par in_lanes mac_style mem_style link_style
-    buffer_style``, with a merged downsample ``ds_mem_style``), windowed pools (``ch_par ow_par
-    in_lanes link_style buffer_style``) and the InputDMA (``ch_par lanes``); all other nodes
-    follow them. ``Defaults`` go to every node
-    that has the setting, factors limited to the node's extent. ``in_lanes`` follows ``ow_par``
-    unless given. What is not named keeps its value.
+    buffer_style mem_mode``, with a merged downsample ``ds_mem_style``), windowed pools (``ch_par
+    ow_par in_lanes link_style buffer_style``) and the InputDMA (``ch_par lanes``); all other nodes
+    follow them. ``Defaults`` go to every node that has the setting, factors limited to the node's
+    extent. ``in_lanes`` follows ``ow_par`` unless given. What is not named keeps its value.
 
     Raises:
         UserError: unknown node or setting (with the nearest name), or illegal value (with the
@@ -96,6 +97,7 @@ def export_folding(model: ModelWrapper) -> dict[str, dict[str, Any]]:
             "mac_style": factors.mac_style,
             "link_style": factors.link_style,
             "buffer_style": factors.buffer_style,
+            "mem_mode": factors.mem_mode,
         }
         named.update(zip(("mem_style", _DOWNSAMPLE_SETTING), factors.mem_styles, strict=False))
         folding[name] = {key: named[key] for key in _settings(engine)}
@@ -152,6 +154,7 @@ def _styles(key: str) -> tuple[str, ...] | None:
         _DOWNSAMPLE_SETTING: MEM_STYLES,
         "link_style": LINK_STYLES,
         "buffer_style": BUFFER_STYLES,
+        "mem_mode": MEM_MODES,
     }.get(key)
 
 
@@ -210,7 +213,14 @@ def _with_settings(engine: Engine, asked: Mapping[str, Any]) -> EngineFactors:
         asked.get(key, style)
         for key, style in zip(("mem_style", _DOWNSAMPLE_SETTING), present.mem_styles, strict=False)
     )
-    plain = {key: asked[key] for key in ("och_par", "ich_par", "mac_style") if key in asked}
+    plain = {
+        key: asked[key] for key in ("och_par", "ich_par", "mac_style", "mem_mode") if key in asked
+    }
+    if "uram" in mem_styles and plain.get("mem_mode", present.mem_mode) == "internal_embedded":
+        raise UserError(
+            f"folding of {engine.name!r}: mem_style = 'uram' is filled over a stream and needs "
+            "mem_mode = 'internal_decoupled'"
+        )
     return replace(
         present,
         ow_par=ow_par,

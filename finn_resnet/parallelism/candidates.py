@@ -45,7 +45,8 @@ def search_space(mode: str, uram: bool, fuse_streams: bool = True) -> SearchSpac
     "paper": och_par divides och, ow_par is 2 (1 for one column), ich_par is 1, and weights come
     from block RAM, whose ports bound the parallelism as DSPs do. "full": any factor, weights also
     from LUTs. ``uram``: weights may come from URAM too. Window buffers are built of slices; in
-    "full" mode, with ``fuse_streams``, of rows where the geometry lets them, which cost less.
+    "full" mode, with ``fuse_streams``, of rows where the geometry lets them, and weights lie in the
+    computation task unless they must be loaded: both cost less.
 
     Raises UserError for an unknown mode.
     """
@@ -133,12 +134,23 @@ def _conv_candidates(engine: ConvEngine, limit: int, space: SearchSpace) -> list
                 if engine.cycles(base) <= limit:
                     found.add(_least_och_par(engine, base, legal_och, limit))
     return [
-        replace(factors, mac_style=mac_style, mem_styles=styles, link_style=link_style)
+        replace(
+            factors,
+            mac_style=mac_style,
+            mem_styles=styles,
+            link_style=link_style,
+            mem_mode=_mem_mode(styles, space),
+        )
         for factors in _without_waste(engine, found)
         for mac_style in ("dsp", "lut")
         for link_style in ("lut", "bram")
         for styles in _memories(engine, factors, space.mem_styles)
     ]
+
+
+def _mem_mode(styles: tuple[str, ...], space: SearchSpace) -> str:
+    embedded = space.fuse_streams and "uram" not in styles
+    return "internal_embedded" if embedded else "internal_decoupled"
 
 
 def _memories(

@@ -178,8 +178,16 @@ def _accumulation(shape: ConvShape, factors: ConvFactors, acc_bits: int) -> Reso
 def parameter_cost(
     och: int, ich: int, taps: int, bits: int, och_par: int, ich_par: int, mem_style: str
 ) -> Resources:
-    """A parameter task and its memory: one word holds och_par * ich_par * taps weights."""
-    depth = ceil(och / och_par) * ceil(ich / ich_par)
-    width = och_par * ich_par * taps * bits
+    """A parameter task and its memory."""
     task = Resources(lut=coefficient("task_lut"), ff=coefficient("task_ff"))
-    return task + rom_cost(depth, width, mem_style)
+    memory = embedded_parameter_cost(och, ich, taps, bits, och_par, ich_par, mem_style)
+    return task + memory
+
+
+@cache
+def embedded_parameter_cost(
+    och: int, ich: int, taps: int, bits: int, och_par: int, ich_par: int, mem_style: str
+) -> Resources:
+    """A weight memory: one word holds och_par * ich_par * taps weights of ``bits`` bits."""
+    depth = ceil(och / och_par) * ceil(ich / ich_par)
+    return rom_cost(depth, och_par * ich_par * taps * bits, mem_style)

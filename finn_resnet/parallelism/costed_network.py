@@ -21,8 +21,8 @@ from finn_resnet.parallelism.stream_task_cost import (
     Picture,
     add_cost,
     dma_cost,
-    dma_cycles,
     fork_cost,
+    output_dma_cycles,
     pool_cost,
     requant_task_cost,
     stream_cycles,
@@ -41,7 +41,8 @@ class Follower:
     def cycles(self, profile: StreamProfile) -> int:
         """Cycles per frame."""
         if self.node.op_type == "OutputDMA":
-            return dma_cycles(self._picture, profile, *self._op.attrs("code_bytes", "beat_bytes"))
+            sizes = self._op.attrs("code_bytes", "beat_bytes")
+            return output_dma_cycles(self._picture, profile, *sizes)
         return stream_cycles(self._picture, profile)
 
     def cost(self, profile: StreamProfile) -> Resources:

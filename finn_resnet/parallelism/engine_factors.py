@@ -37,10 +37,12 @@ def read_factors(engine: Engine) -> EngineFactors:
         return EngineFactors(
             ch_par, ch_par, ow_par, in_lanes, link_style=link_style, buffer_style=buffer_style
         )
-    och_par, ich_par, ow_par, mac_style = op.attrs("och_par", "ich_par", "ow_par", "mac_style")
+    och_par, ich_par, ow_par, mac_style, mem_mode = op.attrs(
+        "och_par", "ich_par", "ow_par", "mac_style", "mem_mode"
+    )
     styles = tuple(getCustomOp(node).get_nodeattr("mem_style") for node in engine.parameters)
     return EngineFactors(
-        och_par, ich_par, ow_par, in_lanes, mac_style, styles, link_style, buffer_style
+        och_par, ich_par, ow_par, in_lanes, mac_style, styles, link_style, buffer_style, mem_mode
     )
 
 
@@ -66,6 +68,7 @@ def _write_engine(engine: Engine, factors: EngineFactors) -> None:
         ich_par=factors.ich_par,
         ow_par=factors.ow_par,
         mac_style=factors.mac_style,
+        mem_mode=factors.mem_mode,
     )
     oh, ow = getCustomOp(engine.node).attrs("oh", "ow")
     for node, mem_style in zip(engine.parameters, factors.mem_styles, strict=True):
@@ -75,6 +78,7 @@ def _write_engine(engine: Engine, factors: EngineFactors) -> None:
             ich_par=factors.ich_par,
             repeats=oh * ceil(ow / factors.ow_par),
             mem_style=mem_style,
+            mem_mode=factors.mem_mode,
         )
 
 

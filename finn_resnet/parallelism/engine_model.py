@@ -16,6 +16,7 @@ from finn_resnet.parallelism.conv_cost import (
     ConvShape,
     conv_cost,
     conv_cycles,
+    embedded_parameter_cost,
     parameter_cost,
 )
 from finn_resnet.parallelism.memory_cost import fifo_cost
@@ -46,7 +47,7 @@ class EngineFactors:
     ``och_par`` and ``ich_par`` are equal for pools; the DMA has ``och_par`` codes per token in
     ``ow_par`` lanes. ``in_lanes`` divides ``ow_par`` times the horizontal stride.
     ``mem_styles`` has one entry per parameter task; ``link_style`` and ``buffer_style`` are the
-    window buffer's.
+    window buffer's, ``mem_mode`` says whether weights come over a stream.
     """
 
     och_par: int = 1
@@ -57,6 +58,7 @@ class EngineFactors:
     mem_styles: tuple[str, ...] = ()
     link_style: str = "bram"
     buffer_style: str = "slices"
+    mem_mode: str = "internal_decoupled"
 
     @property
     def window(self) -> WindowFactors:
@@ -140,9 +142,13 @@ class ConvEngine:
         return ceil(shape.och / factors.och_par) * ceil(shape.ich / factors.ich_par)
 
     def parameter_cost(self, index: int, factors: EngineFactors, mem_style: str) -> Resources:
-        """Memory, task and stream of parameter task ``index`` in ``mem_style``."""
+        """Memory of the weights ``index`` in ``mem_style``, with task and stream if decoupled."""
         shape = self.parameters[index]
         och_par, ich_par = factors.och_par, factors.ich_par
+        if factors.mem_mode == "internal_embedded":
+            return embedded_parameter_cost(
+                shape.och, shape.ich, shape.taps, shape.bits, och_par, ich_par, mem_style
+            )
         memory = parameter_cost(
             shape.och, shape.ich, shape.taps, shape.bits, och_par, ich_par, mem_style
         )

@@ -71,7 +71,7 @@ class ParallelismSearch:
     """Finds factors for a hardware graph (without width adapters) on a board.
 
     ``allow_uram`` lets weights go to URAM, which must be filled at start-up; ``fuse_streams`` lets
-    window buffers be built of rows.
+    window buffers be built of rows, and weights lie in the computation task.
     """
 
     def __init__(

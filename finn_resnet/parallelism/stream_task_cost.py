@@ -136,6 +136,14 @@ def dma_cycles(picture: Picture, profile: StreamProfile, code_bytes: int, beat_b
     return tokens * ceil(profile.ch_par * code_bytes / beat_bytes)
 
 
+def output_dma_cycles(
+    picture: Picture, profile: StreamProfile, code_bytes: int, beat_bytes: int
+) -> int:
+    """As `dma_cycles`, and one cycle for the last beat if the picture only fills part of it."""
+    partial = picture.codes * code_bytes % beat_bytes != 0
+    return dma_cycles(picture, profile, code_bytes, beat_bytes) + partial
+
+
 @cache
 def dma_cost(profile: StreamProfile, code_bytes: int, beat_bytes: int) -> Resources:
     """A DMA task: a byte buffer of a token and a beat, written at a varying position."""

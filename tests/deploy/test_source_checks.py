@@ -92,7 +92,7 @@ def test_a_broken_top_function_is_caught(project, pattern, replacement, complain
 
 def test_a_task_that_writes_its_input_is_caught(project):
     header = project.directory / "include" / "parameters.hpp"
-    edit(header, r"out\.write\(token\)", "out.read()")
+    edit(header, r"out\.write\(weights_word<C>\(weights, word\)\)", "out.read()")
     found = check_dataflow(project.directory)
     assert "stream 'conv8_weights_stream' has 0 writers" in found
 

@@ -16,6 +16,7 @@ from finn_resnet.simulation.runner import run_codes
 from tests.stream_graphs import (
     INT8,
     UINT8,
+    FusedGraph,
     StreamGraph,
     assert_bit_exact,
     expected_codes,
@@ -56,9 +57,9 @@ def random_conv(graph: StreamGraph, name: str) -> None:
     graph.output(out)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_random_shapes_and_factors(seed, tmp_path):
-    graph = StreamGraph(seed)
+@pytest.mark.parametrize("kind", [StreamGraph, FusedGraph])
+def test_random_shapes_and_factors(kind, tmp_path):
+    graph = kind(len(kind.__name__))
     for index in range(10):
         random_conv(graph, f"conv{index}")
     assert_bit_exact(graph, tmp_path, sanitise=True)
@@ -74,8 +75,9 @@ def test_every_factor_of_one_layer(tmp_path):
     assert_bit_exact(graph, tmp_path, sanitise=True)
 
 
-def test_skip_forms_and_downsample(tmp_path):
-    graph = StreamGraph(5)
+@pytest.mark.parametrize("kind", [StreamGraph, FusedGraph])
+def test_skip_forms_and_downsample(kind, tmp_path):
+    graph = kind(5)
     cases = [
         ("accumulator", (2, 1, 1), (0, 0), True),
         ("accumulator", (3, 2, 2), (2, 1), True),

@@ -6,21 +6,7 @@ import pytest
 from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.simulation.size_streams import SizeStreams
-from tests.stream_graphs import INT8, UINT8, StreamGraph, assert_bit_exact
-
-
-class RowGraph(StreamGraph):
-    """A graph whose window buffers are all built of rows."""
-
-    def model(self):
-        model = super().model()
-        for node in model.get_nodes_by_op_type("WindowBuffer"):
-            reader = model.find_consumer(node.output[0])
-            for op in map(getCustomOp, (node, reader)):
-                op.set_nodeattr("buffer_style", "rows")
-                assert op.verify_node() == []
-        return model
-
+from tests.stream_graphs import INT8, UINT8, FusedGraph, StreamGraph, assert_bit_exact
 
 # kernel, stride, pads (top, left, bottom, right), ow_par, in_lanes
 GEOMETRIES = [
@@ -42,7 +28,7 @@ GEOMETRIES = [
 
 @pytest.mark.parametrize("ch_par", [1, 2, 5])
 def test_pools_over_row_windows(ch_par, tmp_path):
-    graph = RowGraph(ch_par)
+    graph = FusedGraph(ch_par)
     for index, (kernel, stride, pads, ow_par, in_lanes) in enumerate(GEOMETRIES):
         x = graph.input((6, 7, 5), (UINT8, INT8)[index % 2], lanes=in_lanes, ch_par=ch_par)
         window = graph.window(
@@ -52,6 +38,9 @@ def test_pools_over_row_windows(ch_par, tmp_path):
             f"pool{index}", window, x, "max", kernel, stride, pads, ch_par, ow_par, 1, None
         )
         graph.output(pooled)
+    for node in graph.model().get_nodes_by_op_type("WindowBuffer"):
+        assert getCustomOp(node).get_nodeattr("buffer_style") == "rows"
+        assert getCustomOp(node).verify_node() == []
     assert_bit_exact(graph, tmp_path, sanitise=True)
 
 
@@ -82,14 +71,14 @@ def residual_block(graph: StreamGraph, shape, factors, lanes: int) -> None:
 
 @pytest.mark.parametrize(("factors", "lanes"), [((2, 1, 1), 1), ((3, 2, 2), 2), ((2, 3, 3), 3)])
 def test_forwarded_skip_is_bit_exact(factors, lanes, tmp_path):
-    graph = RowGraph(7)
+    graph = FusedGraph(7)
     residual_block(graph, (7, 8, 6), factors, lanes)
     assert_bit_exact(graph, tmp_path, sanitise=True)
 
 
 def test_rows_are_as_fast_as_slices():
     reports = []
-    for kind in (StreamGraph, RowGraph):
+    for kind in (StreamGraph, FusedGraph):
         graph = kind(7)
         residual_block(graph, (7, 8, 6), (2, 3, 3), 3)
         sizing = SizeStreams(frames=4)

@@ -171,7 +171,7 @@ def test_bad_arguments_are_refused(small_net, arguments, message):
     assert small_net.model == before.model
 
 
-def test_window_buffers_are_slices_in_paper_mode_and_rows_in_full_mode(small_net):
+def test_full_mode_builds_buffers_of_rows_and_embeds_weights(small_net):
     board = load_board("KV260")
 
     def styles(mode, **options):
@@ -182,5 +182,9 @@ def test_window_buffers_are_slices_in_paper_mode_and_rows_in_full_mode(small_net
 
     assert set(styles("paper").values()) == {"slices"}
     assert set(styles("full", fuse_streams=False).values()) == {"slices"}
+    model = small_net.transform(AnnotateParallelism(board, "full"))
+    for op_type in ("StreamConv", "ParameterStream"):
+        for node in model.get_nodes_by_op_type(op_type):
+            assert getCustomOp(node).get_nodeattr("mem_mode") == "internal_embedded"
     full = styles("full")
     assert full["layer1_0_conv1_buffer"] == "rows" and full["classifier_buffer"] == "slices"

@@ -94,6 +94,18 @@ def test_files_that_are_no_json_are_refused(small_net, tmp_path):
         small_net.transform(ApplyFolding(tmp_path / "absent.json"))
 
 
+def test_embedded_weights_by_hand(small_net):
+    embedded = {"layer1_0_conv1": {"mem_mode": "internal_embedded"}}
+    model = small_net.transform(ApplyFolding(embedded))
+    ops = _ops(model)
+    for name in ("layer1_0_conv1", "layer1_0_conv1_parameters"):
+        assert ops[name].get_nodeattr("mem_mode") == "internal_embedded"
+    assert export_folding(model)["layer1_0_conv1"]["mem_mode"] == "internal_embedded"
+    embedded["layer1_0_conv1"]["mem_style"] = "uram"
+    with pytest.raises(UserError, match=r"layer1_0_conv1.*uram.*internal_decoupled"):
+        small_net.transform(ApplyFolding(embedded))
+
+
 def test_window_rows_by_hand(small_net):
     rows = {"layer1_0_conv1": {"ow_par": 2, "buffer_style": "rows"}}
     model = small_net.transform(ApplyFolding(rows))

@@ -13,6 +13,7 @@ from finn_resnet.parallelism.stream_task_cost import (
     add_cost,
     dma_cycles,
     fork_cost,
+    output_dma_cycles,
     pool_cost,
     stream_cycles,
 )
@@ -64,3 +65,9 @@ def test_wider_streams_cost_more_in_every_task():
     assert add_cost(PICTURE, wide, "").lut > add_cost(PICTURE, narrow, "").lut
     assert pool(wide, True) > pool(narrow, True) > pool(narrow, False)
     assert fork_cost(3).lut > fork_cost(2).lut
+
+
+def test_a_partial_last_beat_takes_the_output_a_cycle_more():
+    single = StreamProfile(1, 1)
+    assert output_dma_cycles(Picture(4, 4, 1), single, 1, 16) == 16
+    assert output_dma_cycles(Picture(4, 5, 1), single, 1, 16) == 21
