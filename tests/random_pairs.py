@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from finn_resnet.numerics.ranges import Range
-from tests.stream_graphs import INT8, UINT8, Edge, StreamGraph, shift_to
+from tests.stream_graphs import INT8, UINT8, Edge, FusedGraph, StreamGraph, shift_to
 
 KINDS = ("conv", "conv", "skip", "downsample", "residual", "pool", "global_pool")
 MAX_CHANNELS = 12
@@ -211,8 +211,8 @@ _KINDS = {
 
 
 def random_pairs(seed: int, count: int) -> tuple[StreamGraph, list[Pair]]:
-    """A graph of ``count`` pairs; the same seed draws the same ones."""
-    graph = StreamGraph(seed)
+    """A graph of ``count`` pairs, the same for the same seed; odd seeds have fused streams."""
+    graph = (StreamGraph, FusedGraph)[seed % 2](seed)
     return graph, [random_pair(graph, f"pair{index}") for index in range(count)]
 
 

@@ -39,10 +39,14 @@ def input_picture(model: Any, node: NodeProto) -> Picture:
 def window_shape(model: Any, node: NodeProto) -> WindowShape:
     """Sizes of a WindowBuffer."""
     op = getCustomOp(node)
+    sizes = op.attrs("ich", "ih", "iw", "oh", "ow", "fh", "fw")
+    stride, pads, ih, oh, fh = op.attrs("stride", "pads", "ih", "oh", "fh")
+    last_window = range((oh - 1) * stride[0] - pads[0], (oh - 1) * stride[0] - pads[0] + fh)
     return WindowShape(
-        *op.attrs("ich", "ih", "iw", "oh", "ow", "fh", "fw"),
-        stride_w=op.get_nodeattr("stride")[1],
-        pad_left=op.get_nodeattr("pads")[1],
+        *sizes,
+        stride_w=stride[1],
+        pad_left=pads[1],
+        last_row=ih - 1 in last_window,
         forward=bool(op.get_nodeattr("forward")),
         code_bits=code_bits(model, node.input[0]),
     )

@@ -16,7 +16,10 @@ from finn_resnet.parallelism.memory_cost import fifo_cost, shift_register_lut
 
 @dataclass(frozen=True)
 class WindowShape:
-    """Sizes of a window buffer; ``code_bits`` is the width in bits of one code."""
+    """Sizes of a window buffer; ``code_bits`` is the width in bits of one code.
+
+    ``last_row``: whether some window reads the picture's last row.
+    """
 
     ich: int
     ih: int
@@ -27,6 +30,7 @@ class WindowShape:
     fw: int
     stride_w: int = 1
     pad_left: int = 0
+    last_row: bool = True
     forward: bool = False
     code_bits: int = 8
 
@@ -54,12 +58,13 @@ def row_window(shape: WindowShape, ow_par: int, in_lanes: int) -> RowWindow:
 def window_cycles(shape: WindowShape, factors: WindowFactors) -> int:
     """Cycles per frame: the slower of taking the picture in and handing windows out.
 
-    Rows are flushed at the end of a frame.
+    Rows hand out what they complete as they take the picture in, and a last row after it.
     """
     groups = ceil(shape.ich / factors.ich_par)
     taken = shape.ih * ceil(shape.iw / factors.in_lanes)
     if factors.buffer_style == "rows":
-        taken += row_window(shape, factors.ow_par, factors.in_lanes).flush
+        flush = row_window(shape, factors.ow_par, factors.in_lanes).flush
+        return (taken + flush * shape.last_row) * groups
     given = shape.oh * ceil(shape.ow / factors.ow_par)
     return max(taken, given) * groups
 
