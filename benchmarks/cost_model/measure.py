@@ -86,6 +86,8 @@ CASES = [
     Case("window_row", "row_lut"),
     Case("window_row", "row_lut", {"STRIDE": 2}),
     Case("window_pad", "pad_lut_per_tap"),
+    Case("window_join", "pad_lut_per_edge"),
+    Case("window_join", "pad_lut_per_edge", {"COLUMNS": 13, "STEP": 11}),
     Case("shift_fifo", "fifo_control_lut", {"DEPTH": 2}),
     Case("ram_fifo", "fifo_control_lut_per_address_bit", {"DEPTH": 64}),
     Case("ram_fifo", "lutram_shallow_bits_per_lut", {"DEPTH": 32, "WIDTH": 14}),

@@ -164,10 +164,16 @@ def _operand_lut(packing: Packing, factors: ConvFactors, taps: int, signed_codes
 
 
 def _accumulation(shape: ConvShape, factors: ConvFactors, acc_bits: int) -> Resources:
-    """Adder, partial sums of all output channel groups, and the bias memory."""
+    """Adder, partial sums of all output channel groups, and the bias memory.
+
+    Multiplications in LUTs (``lut_mac``) come with an adder each, so n products have one more than
+    their sum takes, which adds to the partial sum.
+    """
     lanes = factors.och_par * factors.ow_par
     och_groups = ceil(shape.och / factors.och_par)
-    lut = lanes * acc_bits * coefficient("adder_lut_per_bit")
+    lut = 0.0
+    if factors.mac_style == "dsp":
+        lut += lanes * acc_bits * coefficient("adder_lut_per_bit")
     if factors.ich_par < shape.ich and och_groups > 1:
         lut += lutram_lut(och_groups, lanes * acc_bits)
     ff = lanes * acc_bits * coefficient("pipeline_ff_per_output_bit")

@@ -146,7 +146,14 @@ def output_dma_cycles(
 
 @cache
 def dma_cost(profile: StreamProfile, code_bytes: int, beat_bytes: int) -> Resources:
-    """A DMA task: a byte buffer of a token and a beat, written at a varying position."""
-    bits = 8 * (profile.ch_par * code_bytes + beat_bytes)
-    shifter = bits * coefficient("dma_shifter_lut_per_bit")
+    """A DMA task: a byte buffer of a token and a beat, written at a varying position.
+
+    Where tokens divide the beat, they never straddle two of them.
+    """
+    token_bytes = profile.ch_par * code_bytes
+    bits = 8 * (token_bytes + beat_bytes)
+    aligned = beat_bytes % token_bytes == 0
+    shifter = bits * coefficient(
+        "dma_aligned_lut_per_bit" if aligned else "dma_shifter_lut_per_bit"
+    )
     return _task() + Resources(lut=shifter, ff=2 * bits)

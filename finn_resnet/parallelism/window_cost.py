@@ -92,13 +92,11 @@ def _rows_cost(shape: WindowShape, factors: WindowFactors) -> Resources:
     history = Resources(lut=kept * shift_register_lut(groups, width), ff=kept * width)
     task = Resources(lut=coefficient("row_lut"), ff=coefficient("row_ff"))
     row_width = row.columns * width
-    padding = Resources(
-        lut=row_width * coefficient("pad_lut_per_bit")
-        + row.columns * coefficient("pad_lut_per_tap")
-    )
-    rows = (task + history + fifo_cost(2, row_width) + padding) * shape.fh
+    selection = Resources(lut=row_width * coefficient("pad_lut_per_bit"))
+    rows = (task + history + fifo_cost(2, row_width) + selection) * shape.fh
+    edges = Resources(lut=(shape.fh + row.columns) * coefficient("pad_lut_per_edge"))
     link = fifo_cost(row.lane_groups * groups, factors.in_lanes * width, factors.link_style)
-    return rows + link * (shape.fh - 1)
+    return rows + edges + link * (shape.fh - 1)
 
 
 def _slices_cost(shape: WindowShape, factors: WindowFactors, columns: list[int]) -> Resources:
