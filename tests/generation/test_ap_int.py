@@ -12,7 +12,7 @@ from finn_resnet.numerics.requantiser import AffineStage, Requantiser, Threshold
 from finn_resnet.simulation.ap_headers import find_ap_headers
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.runner import run_codes
-from tests.stream_graphs import INT8, UINT8, StreamGraph, expected_codes, shift_to
+from tests.stream_graphs import INT8, UINT8, FusedGraph, StreamGraph, expected_codes, shift_to
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -23,9 +23,9 @@ def ap_headers() -> None:
         pytest.skip(str(error))
 
 
-def every_kind_of_node() -> StreamGraph:
+def every_kind_of_node(kind: type[StreamGraph]) -> StreamGraph:
     """A residual block, pools, adapters and every requantiser stage, with ragged factors."""
-    graph = StreamGraph(21)
+    graph = kind(21)
     x = graph.input((6, 6, 3), UINT8)
     stem = graph.conv(
         "stem",
@@ -77,8 +77,9 @@ def every_kind_of_node() -> StreamGraph:
     return graph
 
 
-def test_equal_codes(tmp_path):
-    graph = every_kind_of_node()
+@pytest.mark.parametrize("kind", [StreamGraph, FusedGraph])
+def test_equal_codes(kind, tmp_path):
+    graph = every_kind_of_node(kind)
     model, frames = graph.model(), graph.frames(3)
     project = generate_project(model, tmp_path, "network")
     real = run_codes(compile_project(project.directory, ap_int=True), frames)
