@@ -186,9 +186,18 @@ def test_streams_come_before_constants_and_back(optimised):
     assert list(plain_op(layer).onnx_node.input) == list(node.input)
 
 
-def test_weights_in_uram_are_refused(optimised):
+@pytest.mark.parametrize(
+    ("op_type", "name", "value"),
+    [
+        ("ParameterStream", "mem_style", "uram"),
+        ("ParameterStream", "mem_mode", "internal_embedded"),
+        ("StreamConv", "mem_mode", "internal_embedded"),
+        ("WindowBuffer", "buffer_style", "rows"),
+    ],
+)
+def test_what_finn_cannot_connect_is_refused(optimised, op_type, name, value):
     model = ModelWrapper(optimised.model, make_deepcopy=True)
-    node = first(model, "ParameterStream")
-    getCustomOp(node).set_nodeattr("mem_style", "uram")
-    with pytest.raises(UserError, match="uram"):
+    node = first(model, op_type)
+    getCustomOp(node).set_nodeattr(name, value)
+    with pytest.raises(UserError, match=rf"{node.name}.*{value}.*choose"):
         node_ip(getCustomOp(node), model, node.name)
