@@ -99,6 +99,7 @@ def step_set_parallelism(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
             clock_mhz=cfg.clock_mhz,
             target_fps=cfg.target_fps,
             caps={name: percent / 100 for name, percent in cfg.caps.items()},
+            allow_uram=cfg.allow_uram,
         )
     )
 

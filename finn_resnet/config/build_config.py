@@ -30,6 +30,7 @@ class BuildConfig:
     target_fps: float | None = None
     folding_config_file: str | None = None
     caps: dict[str, float] = field(default_factory=lambda: dict(DEFAULT_CAPS))
+    allow_uram: bool = False
     optimisations: dict[str, bool | str] = field(
         default_factory=lambda: dict(DEFAULT_OPTIMISATIONS)
     )

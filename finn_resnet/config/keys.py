@@ -84,6 +84,11 @@ KEYS: dict[str, Key] = {
         Table({name: Number(at_most=100, unit="%") for name in DEFAULT_CAPS}, DEFAULT_CAPS),
         "Greatest share of each resource of the board the parallelism search may use, in percent.",
     ),
+    "allow_uram": Key(
+        Flag(),
+        "Let the parallelism search put weights into URAM, where the board has it. They must be "
+        "sent to the accelerator once after the bitstream (the driver does so).",
+    ),
     "optimisations": Key(
         Table(
             {
