@@ -249,9 +249,11 @@ inline void mac_groups(const X (&x)[Groups][N], const W (&w)[Outputs][N], int la
 #pragma HLS inline
   constexpr int channels = mac_tile<M, Columns>::channels;
   constexpr int rest = Outputs % channels;
-  for (int o = 0; o + channels <= Outputs; o += channels) {
+  if constexpr (channels <= Outputs) {
+    for (int o = 0; o + channels <= Outputs; o += channels) {
 #pragma HLS unroll
-    mac_channels<M, channels, Columns>(x, w, lane, o, sum);
+      mac_channels<M, channels, Columns>(x, w, lane, o, sum);
+    }
   }
   if constexpr (rest > 0) mac_channels<M, rest, Columns>(x, w, lane, Outputs - rest, sum);
 }
