@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
 
     from finn_resnet.boards import Board
+    from finn_resnet.parallelism.milp import ParallelismSolution
     from finn_resnet.simulation.measurements import SimulationResult
     from finn_resnet.simulation.size_streams import SizingReport
     from finn_resnet.verify_output import OutputCheck
@@ -118,6 +119,24 @@ def _row_register_bits(model: ModelWrapper) -> int:
             codes = row.history * row.in_lanes * -(-ich // ich_par) * ich_par
             bits += fh * codes * model.get_tensor_datatype(node.input[0]).bitwidth()
     return bits
+
+
+def record_parallelism(found: ParallelismSolution, cfg: BuildConfig) -> None:
+    """Entry `parallelism` of section `optimisations`: what was found and how far it is proven.
+
+    No design is faster than `cycles_lower_bound` (the linear relaxation does not fit at any smaller
+    count); `resource_gap` is the solver's optimality gap: how far, relatively, the resource use may
+    lie above the least at this rate.
+    """
+    facts = {
+        "applied": True,
+        "changed_codes": 0,
+        "mode": cfg.mode,
+        "cycles": found.cycles,
+        "cycles_lower_bound": found.cycles_lower_bound,
+        "resource_gap": found.resource_gap,
+    }
+    record_optimisation(cfg, "parallelism", facts)
 
 
 def record_sizing(sizing: SizingReport, cfg: BuildConfig) -> None:

@@ -92,16 +92,17 @@ def step_set_parallelism(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
 
     if cfg.folding_config_file is not None:
         return model.transform(ApplyFolding(cfg.folding_config_file))
-    return model.transform(
-        AnnotateParallelism(
-            load_board(cfg.board),
-            cfg.mode,
-            clock_mhz=cfg.clock_mhz,
-            target_fps=cfg.target_fps,
-            caps={name: percent / 100 for name, percent in cfg.caps.items()},
-            allow_uram=cfg.allow_uram,
-        )
+    search = AnnotateParallelism(
+        load_board(cfg.board),
+        cfg.mode,
+        clock_mhz=cfg.clock_mhz,
+        target_fps=cfg.target_fps,
+        caps={name: percent / 100 for name, percent in cfg.caps.items()},
+        allow_uram=cfg.allow_uram,
     )
+    model = model.transform(search)
+    build_report.record_parallelism(search.solution, cfg)
+    return model
 
 
 def step_insert_width_adapters(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:

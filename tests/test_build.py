@@ -87,6 +87,9 @@ def test_the_report_has_every_section_filled(built):
             (6, 5, 1),
         ]
     )
+    search = report["optimisations"]["parallelism"]
+    assert search["cycles_lower_bound"] <= search["cycles"]
+    assert 0 <= search["resource_gap"] < 0.2
     convolutions = [layer for layer in report["layers"] if layer["op"] == "StreamConv"]
     assert len(convolutions) == LAYERS - 1, "the downsample is merged into its partner"
     slowest = max(layer["cycles"] for layer in report["layers"])
@@ -107,7 +110,7 @@ def test_the_build_is_proven_bit_exact(built):
     assert verification["mismatched_codes"] == 0
     assert verification["first_mismatch"] is None
     optimisations = read_report(built)["optimisations"]
-    assert set(optimisations) == {*DEFAULT_OPTIMISATIONS, "size_streams"}
+    assert set(optimisations) == {*DEFAULT_OPTIMISATIONS, "parallelism", "size_streams"}
     for facts in optimisations.values():
         assert facts["applied"] is True and facts["changed_codes"] == 0
 

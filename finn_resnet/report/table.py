@@ -121,6 +121,7 @@ def result_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
     """(label, line) for every result of a build; one that was not run says so."""
     return [
         ("throughput (cost model)", _throughput_line(report["throughput"])),
+        ("parallelism search", _parallelism_line(report["optimisations"])),
         ("simulation of the C++", _simulation_line(report["simulation"])),
         ("verification", _verification_line(report["verification"])),
         ("stream sizing", _sizing_line(report["optimisations"])),
@@ -173,6 +174,17 @@ def _buffer_line(totals: dict[str, Any] | None) -> str:
     return (
         f"skip connections {totals['skip_buffer_bits']:,} bits, window buffers "
         f"{totals['window_buffer_bits']:,} bits"
+    )
+
+
+def _parallelism_line(section: dict[str, Any] | None) -> str:
+    found = (section or {}).get("parallelism")
+    if found is None:
+        return "not run: factors set by hand"
+    return (
+        f"{found['mode']} mode, {found['cycles']:,} cycles; none below "
+        f"{found['cycles_lower_bound']:,} (linear bound); resources within "
+        f"{100 * found['resource_gap']:.1f} % of the least at this rate (HiGHS)"
     )
 
 

@@ -98,6 +98,14 @@ REPORT = {
             "formula_skip_bram36_after": 0.5,
         },
         "size_streams": {"applied": True, "changed_codes": 0, "summary": "8,200 with the sized"},
+        "parallelism": {
+            "applied": True,
+            "changed_codes": 0,
+            "mode": "full",
+            "cycles": 8192,
+            "cycles_lower_bound": 8064,
+            "resource_gap": 0.0123,
+        },
     },
     "timings_s": {"generate": 0.5, "verify": 7.25},
 }
@@ -127,6 +135,8 @@ def test_every_figure_is_shown():
         "8,765 bits",
         "absorb_add: on (17 codes changed)",
         "8,200 with the sized",
+        "full mode, 8,192 cycles; none below 8,064 (linear bound)",
+        "within 1.2 % of the least",
         "2,000 bits (1.5 BRAM36 by the cost model) without",
         "1,000 (0.5) with them (ratio 0.500)",
         "longest step verify 7.2 s",
