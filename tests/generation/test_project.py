@@ -18,7 +18,7 @@ from finn_resnet.simulation.size_streams import SizeStreams
 from finn_resnet.transformation import FuseRequantChains, LowerToHardware, SetStreamDepths
 from tests.generation.test_ap_int import every_kind_of_node
 from tests.qonnx_models import residual_network
-from tests.stream_graphs import INT8, UINT8, StreamGraph, expected_codes, shift_to
+from tests.stream_graphs import INT8, UINT8, FusedGraph, StreamGraph, expected_codes, shift_to
 
 
 def content(folder) -> dict[str, bytes]:
@@ -88,8 +88,9 @@ def test_illegal_top_names(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_no_warning_and_no_line_too_long(cxx, tmp_path):
-    folder = generate_project(every_kind_of_node().model(), tmp_path, "network").directory
+@pytest.mark.parametrize("kind", [StreamGraph, FusedGraph])
+def test_no_warning_and_no_line_too_long(kind, cxx, tmp_path):
+    folder = generate_project(every_kind_of_node(kind).model(), tmp_path, "network").directory
     flags = ["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
     sources = ["network.cpp", "testbench.cpp"]
     command = [cxx, *flags, "-I.", "-Iinclude", *sources]
@@ -99,9 +100,10 @@ def test_no_warning_and_no_line_too_long(cxx, tmp_path):
         assert max(map(len, (folder / name).read_text().splitlines())) <= 100, name
 
 
-def test_top_is_in_canonical_dataflow_form(tmp_path):
+@pytest.mark.parametrize("kind", [StreamGraph, FusedGraph])
+def test_top_is_in_canonical_dataflow_form(kind, tmp_path):
     """The top's body holds declarations and task calls only; every stream is used twice."""
-    project = generate_project(every_kind_of_node().model(), tmp_path, "network")
+    project = generate_project(every_kind_of_node(kind).model(), tmp_path, "network")
     source = (project.directory / "network.cpp").read_text()
     body = source[source.rindex("void network(") :]
     statements = re.sub(r"^#.*$", "", body[body.index("{") + 1 : body.rindex("}")], flags=re.M)
