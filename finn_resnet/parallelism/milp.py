@@ -197,7 +197,7 @@ class ParallelismSearch:
             bottleneck=bottleneck,
             resources=self._network.resources(chosen),
             cycles_lower_bound=min(proven, cycles[bottleneck]),
-            resource_gap=1.0 - problem.relaxation().fun / result.objective,
+            resource_gap=max(1.0 - problem.relaxation().fun / result.objective, 0.0),
             seconds=time.perf_counter() - started,
         )
 
