@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 # Board and factors decide how fast hardware is, not what it computes.
 _BOARD = "KV260"
 _MODE = "paper"
-_STEPS = (
-    "step_merge_batch_norm",
-    "step_lower_to_hardware",
-    "step_fuse_requant_chains",
-    "step_merge_downsample",
-    "step_forward_window_buffer",
-    "step_absorb_add",
-    "step_set_parallelism",
-    "step_insert_width_adapters",
-    "step_set_stream_depths",
-    "step_generate",
-)
 
 
 def is_build(source: str) -> bool:
@@ -69,10 +57,13 @@ def opened_build(source: str) -> Iterator[FinishedBuild]:
         yield FinishedBuild.open(source)
         return
     from finn_resnet.build import build
+    from finn_resnet.build_steps import DEFAULT_STEPS
 
+    generated = DEFAULT_STEPS[: DEFAULT_STEPS.index("step_generate") + 1]
+    steps = tuple(step for step in generated if step != "step_size_streams")
     with tempfile.TemporaryDirectory(prefix="finn_resnet_") as scratch:
         folder = Path(scratch) / "build"
-        build(BuildConfig(source, _BOARD, str(folder), _MODE, steps=_STEPS))
+        build(BuildConfig(source, _BOARD, str(folder), _MODE, steps=steps))
         yield FinishedBuild.open(folder)
 
 
