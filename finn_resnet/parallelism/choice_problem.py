@@ -7,8 +7,8 @@ width adapter would be too slow have no y, hence cannot be chosen.
 
 The objective is the relative resource use, plus the largest share of the fabric (LUT, FF, BRAM,
 URAM) weighed double: a design that fills one of them to the brim is hard to place. Whether anything
-fits at all is asked with the LUTs alone as objective (`any_fit`): they bind last, since all else
-can be traded for them, and the solver then finds a solution, or that there is none, at once.
+fits at all is asked with the LUTs alone as objective (`any_fit`): all else can be traded for them,
+and with that objective the solver mostly finds a solution in its first node.
 
 The linear relaxation is tight (a few per cent), so the MILP is solved over the candidates whose
 reduced cost in the relaxation is small; the relaxation over all candidates remains the bound

@@ -121,7 +121,9 @@ def _multiplier_logic(shape: ConvShape, factors: ConvFactors) -> Resources:
     registers = Resources(ff=products * coefficient("pipeline_ff_per_product"))
     if factors.mac_style == "lut":
         scale = shape.in_bits * shape.weight_bits / _DSP_OPERAND_BITS**2
-        return registers + Resources(lut=products * coefficient("lut_mac") * scale)
+        adder = coefficient("lut_mac_adder")
+        multiplier = (coefficient("lut_mac") - adder) * scale
+        return registers + Resources(lut=products * (multiplier + adder))
     lut = _packing_lut(shape.packing, factors, factors.chains)
     lut += _operand_lut(shape.packing, factors, shape.taps, shape.signed_codes)
     if shape.merged_downsample:

@@ -119,3 +119,18 @@ def test_parameter_memory_is_as_wide_as_the_weights_of_a_cycle():
     assert parameter_cost(64, 64, 9, 8, 4, 1, "bram").bram36 == 8
     assert parameter_cost(64, 64, 9, 8, 16, 1, "uram").uram == 16
     assert parameter_cost(16, 16, 9, 8, 16, 1, "lut").lut >= 1152
+
+
+def test_narrow_operands_shrink_the_multiplier_of_a_lut_product_not_its_adder():
+    chosen = ConvFactors(2, 1, 2, "lut")
+    products = 2 * 2 * SHAPE.taps
+
+    def per_product(bits: int) -> float:
+        shape = replace(SHAPE, in_bits=bits, weight_bits=bits)
+        # The sum of one product more, all else equal.
+        more = replace(shape, fw=shape.fw + 1)
+        return (conv_cost(more, chosen).lut - conv_cost(shape, chosen).lut) / (4 * shape.fh)
+
+    assert per_product(8) == 95
+    assert 20 < per_product(4) < 95 / 2
+    assert conv_cost(SHAPE, chosen).lut > products * 95
