@@ -3,7 +3,8 @@
 /// Maximum and average pooling. The average is the exact sum; its division is part of `requant`.
 ///
 /// Config `C`: `ih iw oh ow fh fw`, `stride_w`, `ch`, `ch_par`, `ow_par`, `kind`, `total_bits`,
-/// `lowest_code`, `in_t`, `out_t`, `requant`.
+/// `lowest_code`, `in_t` (global) or `window_t` and perhaps `rows_t` (windowed: `read_window`),
+/// `out_t`, `requant`.
 
 #include "elementwise.hpp"
 #include "rounding/requantise.hpp"

@@ -125,7 +125,8 @@ def _set_parallelism(model: ModelWrapper, cfg: Any, mode: str) -> ModelWrapper:
     if cfg.folding_config_file is not None:
         choose = ApplyFolding(cfg.folding_config_file)
     else:
-        # A FINN node has one stream to each neighbour, so window rows cannot travel apart.
+        # A FINN node has one stream to each neighbour: window rows cannot travel apart, and
+        # weights are a node of their own.
         choose = AnnotateParallelism(
             target_board(cfg),
             mode,
