@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from finn_resnet.errors import UserError
-from finn_resnet.report.report_file import REPORT_NAME
 
+REPORT_NAME = "report.json"
+"""The report of a build."""
 HLS_FOLDER = "hls"
 """Generated C++ project."""
 INTERMEDIATE_FOLDER = "intermediate_models"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from finn_resnet.errors import UserError
-from finn_resnet.output_folder import check_output_folder, staged_output
-from finn_resnet.report import REPORT_NAME
+from finn_resnet.output_folder import REPORT_NAME, check_output_folder, staged_output
 
 
 def tree(folder):

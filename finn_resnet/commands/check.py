@@ -18,7 +18,8 @@ def check(model: str, quiet: bool, verbose: bool) -> int:
     MODEL is a QONNX file or the name of a shipped model. Every place that does not map is listed
     at once, with the reason and the remedy, and the exit code is 2.
     """
-    from finn_resnet.importing import check_model, load_model
+    from finn_resnet.importing import load_model
+    from finn_resnet.lowering import check_model
     from finn_resnet.model_source import find_model
 
     path = find_model(model)
@@ -39,7 +40,7 @@ def check(model: str, quiet: bool, verbose: bool) -> int:
 def _print_mapping(model: Any) -> None:
     from rich.table import Table
 
-    from finn_resnet.node_mapping import map_nodes
+    from finn_resnet.lowering.node_mapping import map_nodes
 
     table = Table("node", "operator", "hardware tasks")
     for mapping in map_nodes(model):

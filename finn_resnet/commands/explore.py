@@ -46,7 +46,7 @@ def explore(source: str, boards: tuple[str, ...], output_dir: str | None, **opti
     """
     from dataclasses import replace
 
-    from finn_resnet.explore_output import explore_subject, find_subject
+    from finn_resnet.build.explore_output import explore_subject, find_subject
     from finn_resnet.report.html import write_html_report
 
     with display(options["quiet"], options["verbose"]) as shown:

@@ -31,9 +31,9 @@ def simulate(output_dir: str, depths: str | None, **options: Any) -> int:
     reported with the tasks in it and the depths that free it. Without --depths and rates
     report.json and report.html are updated.
     """
-    from finn_resnet.finished_build import FinishedBuild
+    from finn_resnet.build.finished_build import FinishedBuild
+    from finn_resnet.build.simulate_output import read_depths, simulate_output
     from finn_resnet.report.html import write_html_report
-    from finn_resnet.simulate_output import read_depths, simulate_output
 
     build = FinishedBuild.open(output_dir)
     rates = {"input_rate": options["input_rate"], "output_rate": options["output_rate"]}

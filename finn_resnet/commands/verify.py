@@ -16,7 +16,7 @@ from finn_resnet.commands.terminal import (
 )
 
 if TYPE_CHECKING:
-    from finn_resnet.verify_output import OutputCheck
+    from finn_resnet.build.verify_output import OutputCheck
 
 
 @click.command()
@@ -34,10 +34,10 @@ def verify(
     a change to it is found. report.json and report.html are updated; the exit code is 1 where a
     code differs.
     """
-    from finn_resnet import build_report
-    from finn_resnet.finished_build import FinishedBuild
+    from finn_resnet.build import report_sections
+    from finn_resnet.build.finished_build import FinishedBuild
+    from finn_resnet.build.verify_output import verify_output
     from finn_resnet.report.html import write_html_report
-    from finn_resnet.verify_output import verify_output
 
     build = FinishedBuild.open(output_dir)
     chosen = {"verify_images": images, "verify_num_images": num}
@@ -50,7 +50,7 @@ def verify(
             check = verify_output(build.hardware_graph(), cfg, ap_int=ap_int)
     except cpp_faults() as fault:
         return fail_result(str(fault))
-    build_report.record_verification({steps[0]: check}, cfg)
+    report_sections.record_verification({steps[0]: check}, cfg)
     write_html_report(output_dir)
     if not chosen_display["quiet"]:
         for line in _verification_lines(check):

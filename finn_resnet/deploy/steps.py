@@ -69,7 +69,7 @@ def _vectors(
 ) -> TestVectors:
     """The first of the verification images, executed by qonnx."""
     from finn_resnet.deploy.vectors import model_vectors
-    from finn_resnet.verify_output import float_input, verification_images
+    from finn_resnet.verification.images import float_input, verification_images
 
     images = verification_images(model, cfg).images[:most]
     pictures = float_input(images, cfg.input_mean, cfg.input_std)

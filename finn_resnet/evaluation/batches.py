@@ -16,13 +16,13 @@ from time import perf_counter
 import numpy as np
 import onnxruntime
 
+from finn_resnet.build.finished_build import FinishedBuild
 from finn_resnet.evaluation.float_network import FloatNetwork
 from finn_resnet.evaluation.subject import may_change_codes
-from finn_resnet.finished_build import FinishedBuild
 from finn_resnet.importing import read_model
 from finn_resnet.output_folder import HLS_FOLDER, ORIGINAL_MODEL
+from finn_resnet.verification.images import float_input
 from finn_resnet.verification.verify import BATCH, Comparison, Verification
-from finn_resnet.verify_output import float_input
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from finn_resnet import progress
+from finn_resnet.build.finished_build import FinishedBuild
 from finn_resnet.evaluation.batches import BatchResult, run_batches
 from finn_resnet.evaluation.confusion import confusion_matrix
 from finn_resnet.evaluation.float_network import check_float_network
 from finn_resnet.evaluation.subject import labelled_images, may_change_codes, opened_build
-from finn_resnet.finished_build import FinishedBuild
 from finn_resnet.output_folder import HLS_FOLDER
 from finn_resnet.simulation.compiler import compile_project, find_compiler
 from finn_resnet.training.data import LabelledImages

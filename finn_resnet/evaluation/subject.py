@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finn_resnet.build.finished_build import FinishedBuild
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
-from finn_resnet.finished_build import FinishedBuild
 from finn_resnet.model_source import find_model, shipped_models
-from finn_resnet.output_folder import ORIGINAL_MODEL
-from finn_resnet.report.report_file import REPORT_NAME
+from finn_resnet.output_folder import ORIGINAL_MODEL, REPORT_NAME
 
 if TYPE_CHECKING:
     from finn_resnet.training.data import LabelledImages
@@ -57,7 +56,7 @@ def opened_build(source: str) -> Iterator[FinishedBuild]:
         yield FinishedBuild.open(source)
         return
     from finn_resnet.build import build
-    from finn_resnet.build_steps import DEFAULT_STEPS
+    from finn_resnet.build.steps import DEFAULT_STEPS
 
     generated = DEFAULT_STEPS[: DEFAULT_STEPS.index("step_generate") + 1]
     steps = tuple(step for step in generated if step != "step_size_streams")

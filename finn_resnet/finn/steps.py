@@ -57,8 +57,9 @@ def step_import(model: ModelWrapper, cfg: Any) -> ModelWrapper:
 
     The model as given is kept in ``intermediate_models/original.onnx``.
     """
-    from finn_resnet.importing import TidyQonnx, check_model
+    from finn_resnet.importing import TidyQonnx
     from finn_resnet.importing.findings import refuse
+    from finn_resnet.lowering import check_model
 
     model.save(str(Path(cfg.get_intermediate_models_directory()) / ORIGINAL_MODEL))
     model = model.transform(TidyQonnx())

@@ -59,6 +59,7 @@ def _output_findings(model: ModelWrapper, interpreter: Interpreter) -> list[Find
 def add_outputs(model: ModelWrapper, interpreter: Interpreter) -> None:
     """OutputDMA and DequantizeOutput for every graph output."""
     builder = interpreter.builder
+    builder.origin = ""
     names = [tensor.name for tensor in model.graph.output]
     for index, name in enumerate(names):
         tensor = interpreter.tensors[name]

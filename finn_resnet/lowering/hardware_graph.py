@@ -23,6 +23,8 @@ class HardwareGraphBuilder:
 
     def __init__(self) -> None:
         self.nodes: list[NodeProto] = []
+        self.origin = ""
+        """Name of the original node that is being lowered: the `doc_string` of what it becomes."""
         self._initialisers: dict[str, np.ndarray] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._ranges: dict[str, Range] = {}
@@ -71,7 +73,7 @@ class HardwareGraphBuilder:
     def node(self, op: str, name: str, inputs: list[str], outputs: list[str], **attrs) -> NodeProto:
         """Append a hardware node; integer lists are attributes of type ints."""
         made = helper.make_node(
-            op, inputs, outputs, name=self.unique_name(name), domain=DOMAIN, **attrs
+            op, inputs, outputs, self.unique_name(name), self.origin or None, DOMAIN, **attrs
         )
         self.nodes.append(made)
         return made

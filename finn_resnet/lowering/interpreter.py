@@ -63,6 +63,7 @@ class Interpreter:
         return self
 
     def _visit(self, node: NodeProto) -> None:
+        self.builder.origin = node.name
         handler = self._handlers.get("Quant" if is_quant(node) else node.op_type)
         moving = [self.tensors.get(name) for name in node.input if name]
         try:

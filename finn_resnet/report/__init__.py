@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from finn_resnet.report.report_file import REPORT_NAME, SECTIONS, read_report, update_report
+from finn_resnet.report.report_file import SECTIONS, read_report, update_report
 
-__all__ = ["REPORT_NAME", "SECTIONS", "read_report", "update_report"]
+__all__ = ["SECTIONS", "read_report", "update_report"]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from finn_resnet.errors import UserError
+from finn_resnet.output_folder import REPORT_NAME
 
-REPORT_NAME = "report.json"
 SECTIONS = (
     "model",
     "board",

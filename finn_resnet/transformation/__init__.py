@@ -7,7 +7,7 @@ from finn_resnet.transformation.insert_width_adapters import (
     InsertWidthAdapters,
     RemoveWidthAdapters,
 )
-from finn_resnet.transformation.lower_to_hardware import LowerToHardware, check_model
+from finn_resnet.transformation.lower_to_hardware import LowerToHardware
 from finn_resnet.transformation.merge_batch_norm import MergeBatchNorm
 from finn_resnet.transformation.merge_downsample_loop import MergeDownsampleLoop
 from finn_resnet.transformation.set_stream_depths import SetStreamDepths
@@ -22,5 +22,4 @@ __all__ = [
     "MergeDownsampleLoop",
     "RemoveWidthAdapters",
     "SetStreamDepths",
-    "check_model",
 ]

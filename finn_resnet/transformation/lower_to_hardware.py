@@ -5,7 +5,7 @@ from __future__ import annotations
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.transformation.base import Transformation
 
-from finn_resnet.importing.findings import Finding, refuse
+from finn_resnet.importing.findings import refuse
 from finn_resnet.importing.tidy import TidyQonnx
 from finn_resnet.lowering.boundary import add_outputs, all_findings, drop_unread, insert_forks
 from finn_resnet.lowering.operators import interpret
@@ -36,15 +36,3 @@ class LowerToHardware(Transformation):
         interpreter.builder.install(model)
         model.set_metadata_prop(REFERENCE_PROPERTY, interpreter.precision)
         return model, False
-
-
-def check_model(model: ModelWrapper) -> list[Finding]:
-    """Every reason why ``model`` cannot become hardware; empty when it can.
-
-    The model may be as read from the file; it is not changed.
-
-    Raises:
-        UserError: the graph is too broken to look at (dynamic sizes, shapes that do not infer).
-    """
-    tidy = model.transform(TidyQonnx())
-    return all_findings(tidy, interpret(tidy))

@@ -9,11 +9,11 @@ import pytest
 
 from finn_resnet.boards import load_board
 from finn_resnet.build import build
+from finn_resnet.build.preflight import checked_model, completed
 from finn_resnet.config import BuildConfig
 from finn_resnet.deploy.driver import Accelerator, check_vectors
 from finn_resnet.deploy.simulated_pynq import SimulatedPynq
 from finn_resnet.errors import UserError
-from finn_resnet.preflight import checked_model, completed
 from tests.deploy.recording import record
 from tests.qonnx_models import residual_network
 

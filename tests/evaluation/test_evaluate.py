@@ -21,7 +21,7 @@ from finn_resnet.evaluation.subject import opened_build
 from finn_resnet.importing import TidyQonnx, load_model
 from finn_resnet.importing.quantiser import is_quant
 from finn_resnet.training.model_card import CardFacts, MeasuredAccuracy, write_card
-from finn_resnet.verify_output import float_input
+from finn_resnet.verification.images import float_input
 from tests.qonnx_models import residual_network
 
 COUNT = 60

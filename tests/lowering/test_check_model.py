@@ -8,7 +8,8 @@ import pytest
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.errors import UserError
-from finn_resnet.transformation import LowerToHardware, check_model
+from finn_resnet.lowering import check_model
+from finn_resnet.transformation import LowerToHardware
 from tests.qonnx_models import ModelBuilder, residual_network
 
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from finn_resnet.errors import UserError
+from finn_resnet.output_folder import REPORT_NAME
 from finn_resnet.report.report_file import (
-    REPORT_NAME,
     SECTIONS,
     read_report,
     start_report,

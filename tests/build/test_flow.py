@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from finn_resnet.build import build, find_step
-from finn_resnet.build_steps import DEFAULT_STEPS
+from finn_resnet.build.steps import DEFAULT_STEPS
 from finn_resnet.cli import run
 from finn_resnet.config import BuildConfig
 from finn_resnet.config.keys import DEFAULT_OPTIMISATIONS

@@ -1,7 +1,7 @@
 """The build flow: check everything, run the steps in order, swap the output in.
 
 `build` is the whole of `finn-resnet build` as a Python function; the steps it runs are in
-`finn_resnet.build_steps` and may be replaced or left out through the configuration.
+`finn_resnet.build.steps` and may be replaced or left out through the configuration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finn_resnet import build_report, build_steps, preflight, progress
+from finn_resnet import progress
+from finn_resnet.build import preflight, report_sections
+from finn_resnet.build import steps as build_steps
 from finn_resnet.boards import load_board
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError, did_you_mean
@@ -74,7 +76,7 @@ def _start(config: BuildConfig, staging: Path) -> None:
     (staging / SETTINGS_NAME).write_text(settings, encoding="utf-8")
     (staging / INTERMEDIATE_FOLDER).mkdir()
     shutil.copyfile(config.model, staging / ORIGINAL_MODEL)
-    build_report.record_board(load_board(config.board), config.replace(output_dir=str(staging)))
+    report_sections.record_board(load_board(config.board), config.replace(output_dir=str(staging)))
 
 
 def find_step(name: str) -> Step:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finn_resnet import build_report, progress
+from finn_resnet import progress
+from finn_resnet.build import report_sections
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
 from finn_resnet.output_folder import HLS_FOLDER
@@ -61,7 +62,7 @@ def simulate_output(
     except SimulationInterrupted as stopped:
         # What was measured until then is worth keeping; the section says that it is partial.
         result, interrupted = stopped.result, True
-    section = build_report.simulation_section(result, cfg)
+    section = report_sections.simulation_section(result, cfg)
     if not depths and input_rate == output_rate == 1:
         update_report(cfg.output_dir, "simulation", section)
     return SimulationOutcome(section, interrupted)

@@ -1,79 +1,22 @@
-"""Verification of a build's C++ on images, with the settings of its configuration."""
+"""The pictures a build is verified on, and what the model sees of a picture."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from finn_resnet import progress
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
 from finn_resnet.image_set import ImageSet, load_image_set
-from finn_resnet.output_folder import HLS_FOLDER, ORIGINAL_MODEL
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
 
-    from finn_resnet.verification import Verification
-
 DEFAULT_COUNT = 10
-
-
-@dataclass(frozen=True)
-class OutputCheck:
-    """The C++ against its reference, and what it changed of the original model.
-
-    `verification` compares with the original model unless the build was asked to change codes,
-    then with the hardware graph; `changed_codes` counts the differences from the original.
-    """
-
-    verification: Verification
-    reference: str
-    changed_codes: int
-
-
-def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False) -> OutputCheck:
-    """Compare the C++ in `cfg.output_dir` with the original model, every quantised tensor.
-
-    Args:
-        model: the hardware graph the C++ was generated from.
-        cfg: names the output folder and the images.
-        ap_int: compile with the vendor's integer headers instead of native integers.
-
-    Raises:
-        UserError: unfit images, no C++ compiler, no ap_int headers.
-    """
-    from finn_resnet.importing import read_model
-    from finn_resnet.verification import verify_project
-    from finn_resnet.verification.verify_against_graph import verify_against_graph
-
-    folder = Path(cfg.output_dir)
-    image_set = verification_images(model, cfg)
-    pictures = float_input(image_set.images, cfg.input_mean, cfg.input_std)
-    may_change = cfg.optimisations["absorb_add"] == "accumulator"
-    options = {"ap_int": ap_int, "progress": progress.current().update}
-    original = verify_project(
-        model,
-        read_model(folder / ORIGINAL_MODEL),
-        folder / HLS_FOLDER,
-        pictures,
-        image_set.labels,
-        missing_ok=may_change,
-        **options,
-    )
-    changed = original.mismatched_codes
-    if changed and may_change:
-        against_graph = verify_against_graph(model, folder / HLS_FOLDER, pictures, **options)
-        # Accuracy is still that of the C++ and of the original model.
-        against_graph.accuracy_accelerator = original.accuracy_accelerator
-        against_graph.accuracy_reference = original.accuracy_reference
-        return OutputCheck(against_graph, "hardware graph", changed)
-    return OutputCheck(original, "original model", 0)
 
 
 def verification_images(model: ModelWrapper, cfg: BuildConfig) -> ImageSet:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from finn_resnet import build_report, progress
+from finn_resnet import progress
+from finn_resnet.build import report_sections
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
-from finn_resnet.simulate_output import simulate_output
-from finn_resnet.verify_output import verify_output
+from finn_resnet.build.simulate_output import simulate_output
+from finn_resnet.build.verify_output import verify_output
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
@@ -52,7 +53,7 @@ def step_lower_to_hardware(model: ModelWrapper, cfg: BuildConfig) -> ModelWrappe
     from finn_resnet.transformation import LowerToHardware
 
     model = model.transform(LowerToHardware())
-    build_report.record_model(model, cfg)
+    report_sections.record_model(model, cfg)
     return model
 
 
@@ -101,7 +102,7 @@ def step_set_parallelism(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
         allow_uram=cfg.allow_uram,
     )
     model = model.transform(search)
-    build_report.record_parallelism(search.solution, cfg)
+    report_sections.record_parallelism(search.solution, cfg)
     return model
 
 
@@ -127,7 +128,7 @@ def step_size_streams(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
         return model
     sizing = SizeStreams(cfg.simulation_frames, progress.current().update, cfg.top_name)
     model = model.transform(sizing)
-    build_report.record_sizing(sizing.report, cfg)
+    report_sections.record_sizing(sizing.report, cfg)
     return model
 
 
@@ -157,7 +158,7 @@ def step_estimate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Estimate cycles and resources of every task with the cost model."""
     from finn_resnet.boards import load_board
 
-    build_report.record_estimate(model, load_board(cfg.board), cfg)
+    report_sections.record_estimate(model, load_board(cfg.board), cfg)
     return model
 
 
@@ -179,7 +180,7 @@ def step_verify(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Compare the integer codes of the C++ with the execution of the original model."""
     checks = {name: verify_output(model, cfg, ap_int=name == "ap_int") for name in cfg.verify_steps}
     if checks:
-        build_report.record_verification(checks, cfg)
+        report_sections.record_verification(checks, cfg)
     return model
 
 
@@ -213,7 +214,7 @@ def _optimise(
         "formula_skip_bram36_before": bram_before,
         "formula_skip_bram36_after": bram_after,
     }
-    build_report.record_optimisation(cfg, name, facts)
+    report_sections.record_optimisation(cfg, name, facts)
     return model
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from finn_resnet.parallelism.milp import ParallelismSolution
     from finn_resnet.simulation.measurements import SimulationResult
     from finn_resnet.simulation.size_streams import SizingReport
-    from finn_resnet.verify_output import OutputCheck
+    from finn_resnet.build.verify_output import OutputCheck
 
 
 def record_model(model: ModelWrapper, cfg: BuildConfig) -> None:

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finn_resnet.build_steps import DEFAULT_STEPS
+from finn_resnet.build.steps import DEFAULT_STEPS
 from finn_resnet.config import BuildConfig
 from finn_resnet.config.loader import is_file_name
 from finn_resnet.errors import UserError
 from finn_resnet.model_source import find_model
 from finn_resnet.output_folder import check_output_folder
-from finn_resnet.verify_output import float_input, verification_images
+from finn_resnet.verification.images import float_input, verification_images
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
@@ -62,7 +62,8 @@ def checked_model(config: BuildConfig) -> ModelWrapper:
         UserError: the output folder, the board file, the model, the images or the compiler are not
             fit.
     """
-    from finn_resnet.importing import check_model, load_model
+    from finn_resnet.importing import load_model
+    from finn_resnet.lowering import check_model
     from finn_resnet.importing.findings import refuse
 
     inputs = [config.model, config.folding_config_file, config.verify_images]

@@ -8,7 +8,7 @@ import pytest
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
 from finn_resnet.importing import TidyQonnx
-from finn_resnet.verify_output import fitting_images, float_input, verification_images
+from finn_resnet.verification.images import fitting_images, float_input, verification_images
 from tests.qonnx_models import residual_network
 
 

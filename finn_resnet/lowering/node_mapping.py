@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
-
-# The lowering names the tensors inside a layer after the layer's own output.
-_SUFFIXES = (
-    "_window",
-    "_weights",
-    "_product_window",
-    "_product_weights",
-    "_product",
-    "",
-    "_codes",
-)
 
 
 @dataclass(frozen=True)
@@ -39,15 +29,14 @@ def map_nodes(model: ModelWrapper) -> list[NodeMapping]:
     """
     from finn_resnet.transformation.lower_to_hardware import LowerToHardware
 
-    hardware = model.transform(LowerToHardware())
-    producers = {name: node.op_type for node in hardware.graph.node for name in node.output}
+    tasks: dict[str, list[str]] = defaultdict(list)
+    for node in model.transform(LowerToHardware()).graph.node:
+        tasks[node.doc_string].append(node.op_type)
     constant = {entry.name for entry in model.graph.initializer}
     mappings = []
     for node in model.graph.node:
         if all(name in constant or not name for name in node.input):
             constant.update(node.output)
-            continue
-        names = [node.output[0] + suffix for suffix in _SUFFIXES]
-        tasks = tuple(producers[name] for name in names if name in producers)
-        mappings.append(NodeMapping(node.name, node.op_type, tasks))
+        else:
+            mappings.append(NodeMapping(node.name, node.op_type, tuple(tasks[node.name])))
     return mappings
