@@ -356,7 +356,7 @@ def step_that_counts(model, cfg):
 
 
 def test_steps_by_dotted_name(model, tmp_path):
-    steps = ["step_lower_to_hardware", "tests.test_build.step_that_counts"]
+    steps = ["step_lower_to_hardware", "tests.build.test_flow.step_that_counts"]
     result = build(BuildConfig(model, "KV260", output_dir=str(tmp_path / "out"), steps=steps))
     assert int((tmp_path / "out" / "nodes.txt").read_text()) == len(result.model.graph.node)
     assert list(result.report["timings_s"]) == ["lower_to_hardware", "that_counts"]
@@ -364,7 +364,7 @@ def test_steps_by_dotted_name(model, tmp_path):
 
 def test_a_failed_build_leaves_the_earlier_one(copy, model):
     before = tree(copy)
-    steps = ["step_lower_to_hardware", "tests.test_build.step_that_fails"]
+    steps = ["step_lower_to_hardware", "tests.build.test_flow.step_that_fails"]
     with pytest.raises(RuntimeError, match="deliberate"):
         build(BuildConfig(model, "KV260", output_dir=str(copy), steps=steps))
     assert tree(copy) == before
@@ -376,9 +376,9 @@ def test_a_failed_build_leaves_the_earlier_one(copy, model):
     [
         ("step_generat", "did you mean 'step_generate'"),
         ("no.such.module.step", "cannot be imported"),
-        ("tests.test_build:step_that_counts", "cannot be imported"),
-        ("tests.test_build.no_step", "cannot be imported"),
-        ("tests.test_build.LAYERS", "no function"),
+        ("tests.build.test_flow:step_that_counts", "cannot be imported"),
+        ("tests.build.test_flow.no_step", "cannot be imported"),
+        ("tests.build.test_flow.LAYERS", "no function"),
     ],
 )
 def test_unknown_steps_are_refused(name, message):
