@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from finn_resnet import progress
 from finn_resnet.build.finished_build import FinishedBuild
-from finn_resnet.output_folder import EXPLORE_FOLDER, PARETO_PLOT
-from finn_resnet.output_folder import REPORT_NAME
+from finn_resnet.output_folder import EXPLORE_FOLDER, PARETO_PLOT, REPORT_NAME
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper

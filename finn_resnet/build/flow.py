@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finn_resnet import progress
+from finn_resnet.boards import load_board
 from finn_resnet.build import preflight, report_sections
 from finn_resnet.build import steps as build_steps
-from finn_resnet.boards import load_board
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError, did_you_mean
 from finn_resnet.output_folder import (

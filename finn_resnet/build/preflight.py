@@ -63,8 +63,8 @@ def checked_model(config: BuildConfig) -> ModelWrapper:
             fit.
     """
     from finn_resnet.importing import load_model
-    from finn_resnet.lowering import check_model
     from finn_resnet.importing.findings import refuse
+    from finn_resnet.lowering import check_model
 
     inputs = [config.model, config.folding_config_file, config.verify_images]
     check_output_folder(

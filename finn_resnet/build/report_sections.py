@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
 
     from finn_resnet.boards import Board
+    from finn_resnet.build.verify_output import OutputCheck
     from finn_resnet.parallelism.milp import ParallelismSolution
     from finn_resnet.simulation.measurements import SimulationResult
     from finn_resnet.simulation.size_streams import SizingReport
-    from finn_resnet.build.verify_output import OutputCheck
 
 
 def record_model(model: ModelWrapper, cfg: BuildConfig) -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from finn_resnet import progress
 from finn_resnet.build import report_sections
-from finn_resnet.config import BuildConfig
-from finn_resnet.errors import UserError
 from finn_resnet.build.simulate_output import simulate_output
 from finn_resnet.build.verify_output import verify_output
+from finn_resnet.config import BuildConfig
+from finn_resnet.errors import UserError
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
