@@ -21,6 +21,7 @@ PACKAGE_FOLDERS = {
     "finn_resnet": "finn_resnet",
     "custom_ops": "finn_resnet/custom_ops",
     "hls": "finn_resnet/hls",
+    "rtl": "finn_resnet/rtl",
     "build_configs": "finn_resnet/build_configs",
 }
 
@@ -34,6 +35,7 @@ import finn_resnet.custom_ops
 print(finn_resnet.__file__)
 assert finn_resnet.custom_ops.custom_op
 assert resources.files("finn_resnet.hls").joinpath("stream.hpp").is_file()
+assert resources.files("finn_resnet.rtl").joinpath("fifo_srl.sv").is_file()
 assert load_config("resnet20_ultra96_paper").mode == "paper"
 assert run(["boards"]) == 0
 sys.exit(run(["check", "no_such_model.onnx"]))

@@ -1,0 +1,1 @@
+"""SystemVerilog library: one hardware task or memory for each module."""
