@@ -16,9 +16,10 @@ from finn_resnet.deploy import driver
 from finn_resnet.deploy.block_design import COUNTER, LENGTH_BITS, dma_cell
 from finn_resnet.deploy.notebook import notebook
 from finn_resnet.deploy.processing_system import STREAM_BITS
-from finn_resnet.deploy.scripts import DEPLOY_FOLDER, environment
+from finn_resnet.deploy.scripts import environment
 from finn_resnet.deploy.vectors import TestVectors, model_vectors, random_pictures
 from finn_resnet.generation.project import GeneratedProject, depths_note
+from finn_resnet.output_folder import DEPLOY_FOLDER
 
 NOTEBOOK = "accelerator.ipynb"
 

@@ -25,8 +25,8 @@ from finn_resnet.deploy.vectors import (
 )
 from finn_resnet.errors import UserError
 from finn_resnet.generation.project import GeneratedProject
+from finn_resnet.output_folder import DEPLOY_FOLDER
 
-DEPLOY_FOLDER = "deploy"
 VECTOR_FOLDER = "vectors"
 
 _TEMPLATES = {

@@ -22,7 +22,7 @@ from finn_resnet.generation.edges import Edge
 from finn_resnet.generation.network import PARAMETER_PORT, Network, Port, build_network
 from finn_resnet.generation.parameter_code import parameter_bytes
 from finn_resnet.generation.task_code import StreamDeclaration, WeightMemory
-from finn_resnet.output_folder import staged_output
+from finn_resnet.output_folder import staged_files
 from finn_resnet.transformation.set_stream_depths import DEPTHS_PROPERTY
 
 _TEMPLATES = ("config.hpp", "top.hpp", "top.cpp", "testbench.cpp")
@@ -46,8 +46,8 @@ def generate_project(
 ) -> GeneratedProject:
     """Generate ``<output_dir>/hls/`` from a hardware graph.
 
-    The folder is written aside and swapped in at the end, so a failed generation leaves an earlier
-    one untouched. The same graph gives the same bytes.
+    The files are written aside and take their places at the end, so a failed generation leaves
+    earlier ones untouched. The same graph gives the same bytes.
 
     Args:
         model: graph after `LowerToHardware` (docs/architecture.md, section 1).
@@ -62,7 +62,7 @@ def generate_project(
     network = build_network(model)
     description = project_description(network, top_name)
     target = Path(output_dir) / "hls"
-    with staged_output(target) as folder:
+    with staged_files(target) as folder:
         _write_sources(folder, network, top_name, depths_note(model))
         _copy_library(folder / "include")
         text = json.dumps(description, indent=1) + "\n"

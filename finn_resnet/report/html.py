@@ -7,14 +7,19 @@ import math
 from pathlib import Path
 from typing import Any
 
-from finn_resnet.output_folder import EXPLORE_FOLDER, HLS_FOLDER, INTERMEDIATE_FOLDER, PARETO_PLOT
+from finn_resnet.output_folder import (
+    EXPLORE_FOLDER,
+    HLS_FOLDER,
+    HTML_NAME,
+    INTERMEDIATE_FOLDER,
+    PARETO_PLOT,
+)
 from finn_resnet.report.occupancy import draw_occupancy
 from finn_resnet.report.report_file import read_report
 from finn_resnet.report.roofline import DesignPoint, board_roofline, draw_roofline
 from finn_resnet.report.table import RESOURCES, result_lines
 from finn_resnet.report.timeline import draw_timeline, shown_tasks
 
-HTML_NAME = "report.html"
 _FIRST_HARDWARE_STEP = "lower_to_hardware"
 
 

@@ -208,6 +208,7 @@ def test_the_output_folder_is_complete(built):
     names = {path.name for path in built.iterdir()}
     assert names == {
         "build_config.json",
+        "build_files.json",
         "deploy",
         "hls",
         "intermediate_models",
