@@ -24,6 +24,7 @@ import numpy as np
 
 from finn_resnet.image_set import load_image_set
 from finn_resnet.importing import read_model
+from finn_resnet.output_folder import HLS_FOLDER
 from finn_resnet.report.report_file import read_report
 from finn_resnet.simulation.compiler import CACHE_VARIABLE, compile_project
 from finn_resnet.simulation.runner import run_codes
@@ -79,14 +80,14 @@ def measure(
         row |= timed_build(model, board, mode, folder)
         hardware, original = read_model(last_graph(folder)), read_model(model)
         start = time.perf_counter()
-        executable = compile_project(folder / "hls")
+        executable = compile_project(folder / HLS_FOLDER)
         row["compile_s"] = round(time.perf_counter() - start, 2)
         codes = input_codes(hardware, pictures[:SPEED_FRAMES])
         start = time.perf_counter()
         run_codes(executable, codes)
         row["simulated_images_per_s"] = round(len(codes) / (time.perf_counter() - start), 1)
         start = time.perf_counter()
-        result = verify_project(hardware, original, folder / "hls", pictures, labels)
+        result = verify_project(hardware, original, folder / HLS_FOLDER, pictures, labels)
         row["verified_images_per_s"] = round(result.images / (time.perf_counter() - start), 1)
         row |= {
             "images": result.images,

@@ -20,11 +20,11 @@ import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.boards import load_board
+from finn_resnet.generation.project_file import load_project
 from finn_resnet.parallelism import estimate
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.depth_search import SEARCH_FRAMES, DepthSearch
 from finn_resnet.simulation.measurements import SimulationResult
-from finn_resnet.simulation.project import load_project
 from finn_resnet.simulation.replay import Replay, part_of_pattern
 from finn_resnet.simulation.run_settings import RESTART_CYCLES, RunSettings
 from finn_resnet.simulation.simulate import TimedRun, project_settings
@@ -169,6 +169,6 @@ def measured_rates(
     found = rates.measure(frames)
     expected = expected_codes(model, frames)
     timed = rates.run.output_codes(FRAMES)
-    for port in project.description["outputs"]:
-        np.testing.assert_array_equal(timed[port["name"]], expected[port["tensor"]])
+    for port in project.outputs:
+        np.testing.assert_array_equal(timed[port.name], expected[port.tensor])
     return rates, found

@@ -12,7 +12,8 @@ from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.custom_ops.base import DOMAIN
 from finn_resnet.custom_ops.stream_conv import accumulator_range
-from finn_resnet.generation.project import GeneratedProject, generate_project
+from finn_resnet.generation.project import generate_project
+from finn_resnet.generation.project_file import Project
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.numerics.requantiser import Requantiser, ShiftStage
 from finn_resnet.simulation.compiler import compile_project
@@ -433,25 +434,23 @@ def expected_codes(model: ModelWrapper, frames: dict[str, np.ndarray]) -> dict[s
 
 def simulate(
     model: ModelWrapper, folder: Path, frames: dict[str, np.ndarray], **switches: bool
-) -> tuple[GeneratedProject, SimulatedCodes]:
+) -> tuple[Project, SimulatedCodes]:
     """Generate, compile and run; activations of every stream are read back."""
     project = generate_project(model, folder, "network")
     executable = compile_project(project.directory, **switches)
-    tensors = [tensor["name"] for tensor in project.description["tensors"]]
+    tensors = [tensor.name for tensor in project.tensors]
     run = run_codes(executable, frames, tensors=tensors, probes=switches.get("probes", False))
     return project, run
 
 
-def assert_bit_exact(
-    graph: StreamGraph, folder: Path, count: int = 3, **switches: bool
-) -> GeneratedProject:
+def assert_bit_exact(graph: StreamGraph, folder: Path, count: int = 3, **switches: bool) -> Project:
     """Outputs and all activation streams of ``count`` frames equal the NumPy execution."""
     model, frames = graph.model(), graph.frames(count)
     project, run = simulate(model, folder, frames, **switches)
     expected = expected_codes(model, frames)
     for name, codes in run.tensors.items():
         np.testing.assert_array_equal(codes, expected[name], err_msg=f"tensor {name}")
-    for port in project.description["outputs"]:
-        codes = run.outputs[port["name"]]
-        np.testing.assert_array_equal(codes, expected[port["tensor"]], err_msg=port["name"])
+    for port in project.outputs:
+        codes = run.outputs[port.name]
+        np.testing.assert_array_equal(codes, expected[port.tensor], err_msg=port.name)
     return project

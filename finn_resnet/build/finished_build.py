@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from finn_resnet.config import BuildConfig, load_config
 from finn_resnet.errors import UserError
+from finn_resnet.generation.project_file import PROJECT_FILE
 from finn_resnet.output_folder import HLS_FOLDER, INTERMEDIATE_FOLDER, SETTINGS_NAME
 from finn_resnet.report.report_file import read_report
 
@@ -31,9 +32,9 @@ class FinishedBuild:
         """
         folder = Path(output_dir)
         read_report(folder)
-        if not (folder / HLS_FOLDER / "project.json").is_file():
+        if not (folder / HLS_FOLDER / PROJECT_FILE).is_file():
             raise UserError(
-                f"'{output_dir}' holds no generated C++ ({HLS_FOLDER}/project.json); build again "
+                f"'{output_dir}' holds no generated C++ ({HLS_FOLDER}/{PROJECT_FILE}); build again "
                 "with step_generate"
             )
         config = load_config(folder / SETTINGS_NAME, {"output_dir": str(folder)})

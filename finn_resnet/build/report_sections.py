@@ -90,7 +90,7 @@ def record_estimate(model: ModelWrapper, board: Board, cfg: BuildConfig) -> None
 
 
 def _buffer_bits(output_dir: Path) -> dict[str, int | None]:
-    from finn_resnet.simulation.project import PROJECT_FILE, load_project
+    from finn_resnet.generation.project_file import PROJECT_FILE, load_project
 
     folder = output_dir / HLS_FOLDER
     if not (folder / PROJECT_FILE).is_file():

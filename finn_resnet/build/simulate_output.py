@@ -42,7 +42,7 @@ def simulate_output(
     Raises:
         UserError: no C++ compiler, illegal rates, frames or depths.
     """
-    from finn_resnet.simulation.project import load_project
+    from finn_resnet.generation.project_file import load_project
     from finn_resnet.simulation.simulate import SimulationInterrupted, simulate_project
 
     folder = Path(cfg.output_dir) / HLS_FOLDER

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from finn_resnet.boards import Board
 from finn_resnet.deploy.processing_system import ProcessingSystem, processing_system
 from finn_resnet.errors import UserError
+from finn_resnet.generation.project_file import Project
 
 CORE = "accelerator"
 COUNTER = "frames_per_packet"
@@ -54,11 +53,11 @@ def dma_cell(port: str) -> str:
     return f"dma_{port}"
 
 
-def block_design(project: Mapping[str, Any], board: Board) -> BlockDesign:
+def block_design(project: Project, board: Board) -> BlockDesign:
     """Lay out the design for the ports of project.json.
 
     Args:
-        project: content of project.json.
+        project: the generated project.
         board: the target.
 
     Raises:
@@ -66,16 +65,16 @@ def block_design(project: Mapping[str, Any], board: Board) -> BlockDesign:
             URAM and the board has none.
     """
     system = processing_system(board)
-    read = [port["name"] for port in project["inputs"]]
-    parameters = project.get("parameters")
+    read = [port.name for port in project.inputs]
+    parameters = project.parameters
     if parameters and board.budget.uram == 0:
         raise UserError(
-            f"board {board.name} has no URAM, but {', '.join(parameters['layers'])} keep their "
+            f"board {board.name} has no URAM, but {', '.join(parameters.layers)} keep their "
             "weights there; give them mem_style bram or lut"
         )
     if parameters:
-        read.append(parameters["name"])
-    written = [port["name"] for port in project["outputs"]]
+        read.append(parameters.name)
+    written = [port.name for port in project.outputs]
     addresses = {
         name: system.control.base_address + index * _REGISTER_RANGE
         for index, name in enumerate([*read, *written, COUNTER])

@@ -7,13 +7,11 @@ hands the stream on to; nothing is taken from names.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from finn_resnet.deploy.cpp_source import (
     Function,
@@ -23,6 +21,7 @@ from finn_resnet.deploy.cpp_source import (
     synthesised_files,
     without_comments,
 )
+from finn_resnet.generation.project_file import Project, load_project
 
 _DECLARATION = re.compile(
     r"fr::stream<(?P<type>.+?)>\s+(?P<name>\w+)\s*(?:\[(?P<lanes>\d+)\])?\s*FR_NAMED\w*\s*\(.*\)\s*",
@@ -41,13 +40,13 @@ def check_dataflow(project_dir: str | Path) -> list[str]:
         project_dir: folder with project.json.
     """
     folder = Path(project_dir)
-    project = json.loads((folder / "project.json").read_text(encoding="utf-8"))
+    project = load_project(folder)
     texts = {path: without_comments(path.read_text()) for path in synthesised_files(folder)}
     directions = Directions([f for text in texts.values() for f in functions(text)])
-    own = functions(texts[folder / f"{project['top']}.cpp"])
-    top = next((function for function in own if function.name == project["top"]), None)
+    own = functions(texts[folder / f"{project.top}.cpp"])
+    top = next((function for function in own if function.name == project.top), None)
     if top is None:
-        return [f"{project['top']}.cpp defines no function {project['top']}"]
+        return [f"{project.top}.cpp defines no function {project.top}"]
     return _TopCheck(project, top, directions).faults()
 
 
@@ -100,17 +99,16 @@ class _Ends:
 class _TopCheck:
     """One pass over the statements of the top function."""
 
-    def __init__(self, project: dict[str, Any], top: Function, directions: Directions) -> None:
+    def __init__(self, project: Project, top: Function, directions: Directions) -> None:
         self._top = top
         self._directions = directions
         self._found: list[str] = []
         self._lanes: dict[str, int | None] = {}
         self._ends: dict[tuple[str, int], _Ends] = {}
         self._tasks: set[str] = set()
-        parameters = project.get("parameters")
-        self._inputs = {port["name"] for port in project["inputs"]}
-        self._inputs |= {parameters["name"]} if parameters else set()
-        self._outputs = {port["name"] for port in project["outputs"]}
+        self._inputs = {port.name for port in project.inputs}
+        self._inputs |= {project.parameters.name} if project.parameters else set()
+        self._outputs = {port.name for port in project.outputs}
 
     def faults(self) -> list[str]:
         for port in self._top.parameters:

@@ -18,7 +18,8 @@ from finn_resnet.deploy.notebook import notebook
 from finn_resnet.deploy.processing_system import STREAM_BITS
 from finn_resnet.deploy.scripts import environment
 from finn_resnet.deploy.vectors import TestVectors, model_vectors, random_pictures
-from finn_resnet.generation.project import GeneratedProject, depths_note
+from finn_resnet.generation.project import depths_note
+from finn_resnet.generation.project_file import Project, ProjectPort
 from finn_resnet.output_folder import DEPLOY_FOLDER
 
 NOTEBOOK = "accelerator.ipynb"
@@ -26,7 +27,7 @@ NOTEBOOK = "accelerator.ipynb"
 
 def write_deploy_folder(
     model: ModelWrapper,
-    project: GeneratedProject,
+    project: Project,
     board: Board,
     output_dir: str | Path,
     clock_mhz: float,
@@ -53,15 +54,14 @@ def write_deploy_folder(
     folder = Path(output_dir) / DEPLOY_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     if vectors is None:
-        vectors = model_vectors(model, project.description, random_pictures(model))
+        vectors = model_vectors(model, project, random_pictures(model))
     content = manifest(model, project, board)
     content |= {"input_mean": list(input_mean), "input_std": list(input_std)}
     (folder / driver.MANIFEST).write_text(json.dumps(content, indent=1) + "\n")
     shutil.copyfile(driver.__file__, folder / "driver.py")
     np.savez_compressed(folder / driver.VECTORS, **vectors.inputs, **vectors.outputs)
-    parameters = project.description.get("parameters")
-    if parameters:
-        shutil.copyfile(project.directory / parameters["file"], folder / parameters["file"])
+    if project.parameter_file is not None:
+        shutil.copyfile(project.parameter_file, folder / project.parameter_file.name)
     text = json.dumps(notebook(content), indent=1) + "\n"
     (folder / NOTEBOOK).write_text(text)
     readme = environment().get_template("deploy_readme.md.j2")
@@ -75,13 +75,12 @@ def write_deploy_folder(
     return folder
 
 
-def manifest(model: ModelWrapper, project: GeneratedProject, board: Board) -> dict[str, Any]:
+def manifest(model: ModelWrapper, project: Project, board: Board) -> dict[str, Any]:
     """What the driver knows of the design: ports, DMAs, quantiser, scales, parameter file."""
-    description = project.description
-    parameters = description.get("parameters")
-    if parameters:
-        kept = {key: parameters[key] for key in ("file", "bytes", "crc32")}
-        parameters = {"dma": dma_cell(parameters["name"]), **kept}
+    parameters = None
+    if project.parameters is not None:
+        kept = {key: getattr(project.parameters, key) for key in ("file", "bytes", "crc32")}
+        parameters = {"dma": dma_cell(project.parameters.name), **kept}
     return {
         "top": project.top,
         "board": board.name,
@@ -89,22 +88,20 @@ def manifest(model: ModelWrapper, project: GeneratedProject, board: Board) -> di
         "beat_bytes": STREAM_BITS // 8,
         "largest_transfer": (1 << LENGTH_BITS) - 1,
         "counter": COUNTER,
-        "inputs": [_stream(port) for port in description["inputs"]],
-        "outputs": [
-            {**_stream(port), **_values(model, port["tensor"])} for port in description["outputs"]
-        ],
+        "inputs": [_stream(port) for port in project.inputs],
+        "outputs": [{**_stream(port), **_values(model, port.tensor)} for port in project.outputs],
         "parameters": parameters,
         "quantiser": _quantiser(model),
     }
 
 
-def _stream(port: dict[str, Any]) -> dict[str, Any]:
+def _stream(port: ProjectPort) -> dict[str, Any]:
     return {
-        "name": port["name"],
-        "dma": dma_cell(port["name"]),
-        "shape": port["shape"][1:],
-        "code_bytes": port["code_bytes"],
-        "signed": port["signed"],
+        "name": port.name,
+        "dma": dma_cell(port.name),
+        "shape": list(port.shape[1:]),
+        "code_bytes": port.code_bytes,
+        "signed": port.signed,
     }
 
 

@@ -24,7 +24,7 @@ from finn_resnet.deploy.vectors import (
     write_vectors,
 )
 from finn_resnet.errors import UserError
-from finn_resnet.generation.project import GeneratedProject
+from finn_resnet.generation.project_file import Project
 from finn_resnet.output_folder import DEPLOY_FOLDER
 
 VECTOR_FOLDER = "vectors"
@@ -49,7 +49,7 @@ _OLDEST_VERSIONS = {"unified": "2023.2", "classic": "2021.1", "vivado": "2021.1"
 
 def write_scripts(
     model: ModelWrapper,
-    project: GeneratedProject,
+    project: Project,
     board: Board,
     output_dir: str | Path,
     clock_mhz: float,
@@ -82,7 +82,7 @@ def write_scripts(
     if faults:
         raise ValueError(f"the generated sources are no legal HLS code: {'; '.join(faults)}")
     if vectors is None:
-        vectors = model_vectors(model, project.description, random_pictures(model))
+        vectors = model_vectors(model, project, random_pictures(model))
     folder = project.directory
     write_vectors(vectors, folder / VECTOR_FOLDER)
     # Relative, so that a build can be moved.
@@ -99,12 +99,10 @@ def write_scripts(
 
 
 def _context(
-    project: GeneratedProject, board: Board, clock_mhz: float, frames: int, deploy: str
+    project: Project, board: Board, clock_mhz: float, frames: int, deploy: str
 ) -> dict[str, Any]:
-    description = project.description
-    inputs, outputs = description["inputs"], description["outputs"]
-    parameters = description.get("parameters")
-    files = [f"{VECTOR_FOLDER}/{port['name']}.bin" for port in [*inputs, *outputs]]
+    parameters = project.parameters
+    files = [f"{VECTOR_FOLDER}/{port.name}.bin" for port in project.ports]
     return {
         "top": project.top,
         "board": board,
@@ -114,27 +112,22 @@ def _context(
         "ip": _IP,
         "versions": _OLDEST_VERSIONS,
         "deploy": deploy,
-        "design": block_design(description, board),
+        "design": block_design(project, board),
         "core": CORE,
         "counter": COUNTER,
         "length_bits": LENGTH_BITS,
         "stream_bits": STREAM_BITS,
-        "data_files": [*files, *([parameters["file"]] if parameters else [])],
+        "data_files": [*files, *([parameters.file] if parameters else [])],
         "frames": frames,
-        "inputs": [_port(port) for port in inputs],
-        "outputs": [_port(port) for port in outputs],
+        "inputs": project.inputs,
+        "outputs": project.outputs,
         "parameters": parameters,
         "ports": [
-            *(port["name"] for port in inputs),
-            *([parameters["name"]] if parameters else []),
-            *(port["name"] for port in outputs),
+            *(port.name for port in project.inputs),
+            *([parameters.name] if parameters else []),
+            *(port.name for port in project.outputs),
         ],
     }
-
-
-def _port(port: dict[str, Any]) -> dict[str, Any]:
-    # The codes of a frame, without the padding of its last beat.
-    return {"name": port["name"], "frame_bytes": math.prod(port["shape"]) * port["code_bytes"]}
 
 
 def _template_folder() -> Path:

@@ -19,8 +19,8 @@ import numpy as np
 
 from finn_resnet.deploy.block_design import COUNTER, LENGTH_BITS, dma_cell
 from finn_resnet.deploy.processing_system import STREAM_BITS
+from finn_resnet.generation.project_file import Project, ProjectPort, load_project
 from finn_resnet.simulation.compiler import compile_project
-from finn_resnet.simulation.project import Project, ProjectPort, load_project
 from finn_resnet.simulation.runner import (
     DEADLOCK_STATUS,
     read_outputs,
@@ -87,9 +87,10 @@ class SimulatedOverlay:
             blocks[dma_cell(port.name)] = _Dma(sendchannel=_InputChannel(device, port))
         for index, port in enumerate(project.outputs):
             blocks[dma_cell(port.name)] = _Dma(recvchannel=_OutputChannel(device, port, index))
-        if project.parameter_file is not None:
-            blocks[dma_cell("parameters")] = _Dma(sendchannel=_ParameterChannel(device))
-            sides["parameters"] = "C_M_AXIS_MM2S_TDATA_WIDTH"
+        if project.parameters is not None:
+            name = project.parameters.name
+            blocks[dma_cell(name)] = _Dma(sendchannel=_ParameterChannel(device))
+            sides[name] = "C_M_AXIS_MM2S_TDATA_WIDTH"
         self._blocks = blocks
         self.ip_dict = {
             dma_cell(name): {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
 
     from finn_resnet.deploy.vectors import TestVectors
-    from finn_resnet.generation.project import GeneratedProject
+    from finn_resnet.generation.project_file import Project
 
 # Co-simulation of RTL takes minutes per frame; three frames are the least that overlap.
 _SCRIPT_FRAMES = 3
@@ -54,23 +53,19 @@ def step_write_driver(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     return model
 
 
-def _project(cfg: BuildConfig) -> GeneratedProject:
+def _project(cfg: BuildConfig) -> Project:
     """The project that the generation step left in the output folder."""
-    from finn_resnet.generation.project import GeneratedProject
+    from finn_resnet.generation.project_file import load_project
     from finn_resnet.output_folder import HLS_FOLDER
 
-    folder = Path(cfg.output_dir) / HLS_FOLDER
-    description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
-    return GeneratedProject(folder, description["top"], description)
+    return load_project(Path(cfg.output_dir) / HLS_FOLDER)
 
 
-def _vectors(
-    model: ModelWrapper, project: GeneratedProject, cfg: BuildConfig, most: int
-) -> TestVectors:
+def _vectors(model: ModelWrapper, project: Project, cfg: BuildConfig, most: int) -> TestVectors:
     """The first of the verification images, executed by qonnx."""
     from finn_resnet.deploy.vectors import model_vectors
     from finn_resnet.verification.images import float_input, verification_images
 
     images = verification_images(model, cfg).images[:most]
     pictures = float_input(images, cfg.input_mean, cfg.input_std)
-    return model_vectors(model, project.description, pictures)
+    return model_vectors(model, project, pictures)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.core.onnx_exec import execute_onnx
+
+from finn_resnet.generation.project_file import Project, ProjectPort
 
 DEFAULT_FRAMES = 3
 
@@ -29,14 +30,12 @@ class TestVectors:
         return len(next(iter(self.inputs.values())))
 
 
-def model_vectors(
-    model: ModelWrapper, project: Mapping[str, Any], pictures: np.ndarray
-) -> TestVectors:
+def model_vectors(model: ModelWrapper, project: Project, pictures: np.ndarray) -> TestVectors:
     """Execute the hardware graph with qonnx, in integers; no generated C++ takes part.
 
     Args:
         model: graph after `LowerToHardware`, with one input.
-        project: content of project.json.
+        project: the generated project.
         pictures: float32 [N, C, H, W], N >= 1.
     """
     name = model.graph.input[0].name
@@ -45,7 +44,7 @@ def model_vectors(
         for picture in pictures
     ]
     return TestVectors(
-        inputs=_codes(frames, project["inputs"]), outputs=_codes(frames, project["outputs"])
+        inputs=_codes(frames, project.inputs), outputs=_codes(frames, project.outputs)
     )
 
 
@@ -65,18 +64,13 @@ def _input_bound(model: ModelWrapper) -> float:
     return float(op.get_nodeattr("scale")) * max(abs(codes.lo), abs(codes.hi))
 
 
-def _codes(frames: list[dict[str, np.ndarray]], ports: Iterable[Any]) -> dict[str, np.ndarray]:
+def _codes(
+    frames: list[dict[str, np.ndarray]], ports: Iterable[ProjectPort]
+) -> dict[str, np.ndarray]:
     return {
-        port["name"]: np.concatenate([frame[port["tensor"]] for frame in frames]).astype(
-            port_dtype(port)
-        )
+        port.name: np.concatenate([frame[port.tensor] for frame in frames]).astype(port.dtype)
         for port in ports
     }
-
-
-def port_dtype(port: Mapping[str, Any]) -> np.dtype:
-    """Little-endian NumPy type of a port's codes."""
-    return np.dtype(f"<{'i' if port['signed'] else 'u'}{port['code_bytes']}")
 
 
 def write_vectors(vectors: TestVectors, folder: Path) -> None:

@@ -21,6 +21,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.errors import UserError
 from finn_resnet.finn.availability import require_finn
+from finn_resnet.output_folder import HLS_FOLDER
 
 Step = Callable[[ModelWrapper, Any], ModelWrapper]
 
@@ -175,7 +176,8 @@ def step_simulate(model: ModelWrapper, cfg: Any) -> ModelWrapper:
     from finn_resnet.finn.target import clock_mhz
     from finn_resnet.simulation.simulate import simulate_project
 
-    measured = simulate_project(Path(cfg.output_dir) / "hls", frames=_SIMULATION_FRAMES).to_dict()
+    project_dir = Path(cfg.output_dir) / HLS_FOLDER
+    measured = simulate_project(project_dir, frames=_SIMULATION_FRAMES).to_dict()
     cycles = measured["cycles_per_frame"]
     fps = clock_mhz(cfg) * 1e6 / cycles if cycles else None
     _write_report(cfg, SIMULATION_REPORT, {**measured, "fps": fps})

@@ -9,6 +9,7 @@ import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.errors import UserError
+from finn_resnet.output_folder import HLS_FOLDER
 from finn_resnet.transformation.graph_edit import as_op, nodes_of
 
 
@@ -27,7 +28,9 @@ def verify_cpp(
     """
     from finn_resnet.verification import verify_project
 
-    result = verify_project(model, original, Path(cfg.output_dir) / "hls", _pictures(model, cfg))
+    result = verify_project(
+        model, original, Path(cfg.output_dir) / HLS_FOLDER, _pictures(model, cfg)
+    )
     first = result.first_mismatch
     return {
         "images": result.images,

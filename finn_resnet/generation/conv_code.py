@@ -12,8 +12,9 @@ from finn_resnet.custom_ops.stream_conv import accumulator_range
 from finn_resnet.generation.config_struct import Member, config_struct, table_member
 from finn_resnet.generation.cpp import array_range, code_type, grouped, signed_bits
 from finn_resnet.generation.parameter_code import memory_type
+from finn_resnet.generation.project_file import ProjectProbe
 from finn_resnet.generation.requant_config import requant_config
-from finn_resnet.generation.task_code import NodeCode, NodeContext, Probe, TaskCall
+from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
 from finn_resnet.numerics.dsp_packing import UNPACKED, chain_ends, packing_of, tap_order
 from finn_resnet.numerics.ranges import Range
 
@@ -225,12 +226,12 @@ def _pipeline_depth(constants: dict[str, Member]) -> int:
     return 3 + tree + ceil(log2(constants["chains"])) + 4
 
 
-def _probes(node: NodeContext) -> list[Probe]:
+def _probes(node: NodeContext) -> list[ProjectProbe]:
     op = node.op
     oh, ow, och, lanes, ch_par = op.attrs("oh", "ow", "och", "ow_par", "och_par")
     kinds = {"total": True, "acc": op.get_nodeattr("skip") == "epilogue", "ds": op.has_downsample}
     return [
-        Probe(node.probe_id + offset, node.name, kind, (1, oh, ow, och), lanes, ch_par)
+        ProjectProbe(node.probe_id + offset, node.name, kind, (1, oh, ow, och), lanes, ch_par)
         for offset, (kind, present) in enumerate(kinds.items())
         if present
     ]

@@ -6,8 +6,9 @@ from math import ceil
 
 from finn_resnet.generation.config_struct import Member, config_struct
 from finn_resnet.generation.cpp import signed_bits
+from finn_resnet.generation.project_file import ProjectProbe
 from finn_resnet.generation.requant_config import requant_config
-from finn_resnet.generation.task_code import NodeCode, NodeContext, Probe, TaskCall
+from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
 
 _FORK_STAGES = 2
 _ADD_STAGES = 6
@@ -99,10 +100,10 @@ def adapter_code(node: NodeContext) -> NodeCode:
     return NodeCode(node.name, [struct], tasks=[task])
 
 
-def picture_probe(node: NodeContext) -> Probe:
+def picture_probe(node: NodeContext) -> ProjectProbe:
     """Probe of the value before requantisation."""
     h, w, ch, lanes, ch_par = node.op.attrs("h", "w", "ch", "lanes", "ch_par")
-    return Probe(node.probe_id, node.name, "total", (1, h, w, ch), lanes, ch_par)
+    return ProjectProbe(node.probe_id, node.name, "total", (1, h, w, ch), lanes, ch_par)
 
 
 def _picture(node: NodeContext) -> dict[str, Member]:

@@ -21,6 +21,7 @@ from finn_resnet.generation.elementwise_code import (
 )
 from finn_resnet.generation.parameter_code import distributor_code, parameter_code
 from finn_resnet.generation.pool_code import pool_code
+from finn_resnet.generation.project_file import ProjectPort
 from finn_resnet.generation.task_code import (
     NodeCode,
     NodeContext,
@@ -46,31 +47,14 @@ PARAMETER_PORT = "parameters"
 
 
 @dataclass(frozen=True)
-class Port:
-    """An AXI stream argument of the top function and the frame it carries."""
-
-    name: str
-    node: str
-    tensor: str
-    shape: tuple[int, ...]
-    code_bytes: int
-    signed: bool
-
-    @property
-    def codes(self) -> int:
-        """Codes of a frame."""
-        return int(np.prod(self.shape))
-
-
-@dataclass(frozen=True)
 class Network:
     """Everything the files of a project are written from."""
 
     edges: list[Edge]
     streams: list[StreamDeclaration]
     nodes: list[NodeCode]
-    inputs: list[Port]
-    outputs: list[Port]
+    inputs: list[ProjectPort]
+    outputs: list[ProjectPort]
 
     @property
     def loaded_memories(self) -> list[WeightMemory]:
@@ -207,7 +191,7 @@ def _constant(model: ModelWrapper, tensor: str) -> np.ndarray:
     return to_codes(value)
 
 
-def _ports(model: ModelWrapper, ops: list[Any], op_type: str) -> list[Port]:
+def _ports(model: ModelWrapper, ops: list[Any], op_type: str) -> list[ProjectPort]:
     found = [op for op in ops if op.onnx_node.op_type == op_type]
     if not found:
         raise ValueError(f"the graph has no {op_type}")
@@ -220,7 +204,7 @@ def _ports(model: ModelWrapper, ops: list[Any], op_type: str) -> list[Port]:
         h, w, ch, code_bytes, signed = op.attrs("h", "w", "ch", "code_bytes", "signed")
         node = op.onnx_node
         ports.append(
-            Port(
+            ProjectPort(
                 name=base if len(found) == 1 else f"{base}{index}",
                 node=node.name,
                 tensor=node.output[0],

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from finn_resnet.generation.config_struct import Member, config_struct
 from finn_resnet.generation.cpp import signed_bits
+from finn_resnet.generation.project_file import ProjectProbe
 from finn_resnet.generation.requant_config import requant_config
-from finn_resnet.generation.task_code import NodeCode, NodeContext, Probe, TaskCall
+from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
 
 _STAGES = 6
 
@@ -42,5 +43,7 @@ def pool_code(node: NodeContext) -> NodeCode:
         node.name,
         [*requant.structs, struct],
         tasks=[TaskCall(node.name, call, "StreamPool", _STAGES)],
-        probes=[Probe(node.probe_id, node.name, "total", (1, oh, ow, ch), out_lanes, ch_par)],
+        probes=[
+            ProjectProbe(node.probe_id, node.name, "total", (1, oh, ow, ch), out_lanes, ch_par)
+        ],
     )

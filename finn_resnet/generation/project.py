@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
-from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import numpy as np
@@ -19,31 +16,25 @@ from finn_resnet.errors import UserError
 from finn_resnet.generation.cpp import RESERVED, native_bytes
 from finn_resnet.generation.cpp_layout import LINE, wrap_code
 from finn_resnet.generation.edges import Edge
-from finn_resnet.generation.network import PARAMETER_PORT, Network, Port, build_network
+from finn_resnet.generation.network import PARAMETER_PORT, Network, build_network
 from finn_resnet.generation.parameter_code import parameter_bytes
+from finn_resnet.generation.project_file import (
+    PARAMETER_FILE,
+    Project,
+    ProjectParameters,
+    ProjectStream,
+    ProjectTask,
+    ProjectTensor,
+)
 from finn_resnet.generation.task_code import StreamDeclaration, WeightMemory
-from finn_resnet.output_folder import staged_files
+from finn_resnet.output_folder import HLS_FOLDER, staged_files
 from finn_resnet.transformation.set_stream_depths import DEPTHS_PROPERTY
 
 _TEMPLATES = ("config.hpp", "top.hpp", "top.cpp", "testbench.cpp")
 _MACRO_LANES = 16
 
-PARAMETER_FILE = "parameters.bin"
-"""What the parameter port is sent, once."""
 
-
-@dataclass(frozen=True)
-class GeneratedProject:
-    """A project on disk: its folder, the top function's name and the content of project.json."""
-
-    directory: Path
-    top: str
-    description: dict[str, Any]
-
-
-def generate_project(
-    model: ModelWrapper, output_dir: str | Path, top_name: str
-) -> GeneratedProject:
+def generate_project(model: ModelWrapper, output_dir: str | Path, top_name: str) -> Project:
     """Generate ``<output_dir>/hls/`` from a hardware graph.
 
     The files are written aside and take their places at the end, so a failed generation leaves
@@ -60,14 +51,13 @@ def generate_project(
     """
     check_top_name(top_name)
     network = build_network(model)
-    description = project_description(network, top_name)
-    target = Path(output_dir) / "hls"
+    target = Path(output_dir) / HLS_FOLDER
+    project = describe_project(network, top_name, target)
     with staged_files(target) as folder:
         _write_sources(folder, network, top_name, depths_note(model))
         _copy_library(folder / "include")
-        text = json.dumps(description, indent=1) + "\n"
-        (folder / "project.json").write_text(text)
-    return GeneratedProject(target, top_name, description)
+        project.write(folder)
+    return project
 
 
 def check_top_name(name: str) -> None:
@@ -141,81 +131,62 @@ def _initialiser(stream: StreamDeclaration) -> str:
     return "FR_NAMED_LIST(\n      " + ",\n      ".join(items) + ")"
 
 
-def project_description(network: Network, top: str) -> dict[str, Any]:
-    """Content of project.json (docs/architecture.md, section 3)."""
-    return {
-        "top": top,
-        "sources": [f"{top}.cpp", "testbench.cpp"],
-        "inputs": [_port(port) for port in network.inputs],
-        "outputs": [_port(port) for port in network.outputs],
-        "parameters": _parameters(network.loaded_memories),
-        "streams": [_stream(stream) for stream in network.streams],
-        "tensors": [_tensor(edge) for edge in network.edges if edge.kind in ("activation", "skip")],
-        "tasks": [
-            {
-                "name": task.name,
-                "node": code.name,
-                "kind": task.kind,
-                "pipeline_depth": task.pipeline_depth,
-            }
+def describe_project(network: Network, top: str, directory: Path) -> Project:
+    """What project.json says of a network (docs/architecture.md, section 3)."""
+    return Project(
+        directory=directory,
+        top=top,
+        sources=(f"{top}.cpp", "testbench.cpp"),
+        inputs=tuple(network.inputs),
+        outputs=tuple(network.outputs),
+        parameters=_parameters(network.loaded_memories),
+        streams=tuple(_stream(stream) for stream in network.streams),
+        tensors=tuple(
+            _tensor(edge) for edge in network.edges if edge.kind in ("activation", "skip")
+        ),
+        tasks=tuple(
+            ProjectTask(task.name, code.name, task.kind, task.pipeline_depth)
             for code in network.nodes
             for task in code.tasks
-        ],
-        "probes": [
-            {**asdict(probe), "shape": list(probe.shape)}
-            for code in network.nodes
-            for probe in code.probes
-        ],
-    }
+        ),
+        probes=tuple(probe for code in network.nodes for probe in code.probes),
+    )
 
 
-def _parameters(memories: list[WeightMemory]) -> dict[str, Any] | None:
+def _parameters(memories: list[WeightMemory]) -> ProjectParameters | None:
     """The parameter port and its file; None where all memories have their contents."""
     if not memories:
         return None
     content = parameter_bytes(memories)
-    return {
-        "name": PARAMETER_PORT,
-        "file": PARAMETER_FILE,
-        "bytes": len(content),
-        "crc32": zlib.crc32(content),
-        "layers": [memory.name for memory in memories],
-    }
+    layers = tuple(memory.name for memory in memories)
+    return ProjectParameters(
+        PARAMETER_PORT, PARAMETER_FILE, len(content), zlib.crc32(content), layers
+    )
 
 
-def _port(port: Port) -> dict[str, Any]:
-    return {
-        "name": port.name,
-        "tensor": port.tensor,
-        "shape": list(port.shape),
-        "code_bytes": port.code_bytes,
-        "signed": port.signed,
-    }
+def _stream(stream: StreamDeclaration) -> ProjectStream:
+    return ProjectStream(
+        name=stream.name,
+        lanes=stream.lanes,
+        depth=stream.depth,
+        width_bits=stream.width_bits,
+        kind=stream.kind,
+        node=stream.node,
+        output=stream.output,
+        tensor=stream.tensor,
+    )
 
 
-def _stream(stream: StreamDeclaration) -> dict[str, Any]:
-    return {
-        "name": stream.name,
-        "lanes": stream.lanes,
-        "depth": stream.depth,
-        "width_bits": stream.width_bits,
-        "kind": stream.kind,
-        "node": stream.node,
-        "output": stream.output,
-        "tensor": stream.tensor,
-    }
-
-
-def _tensor(edge: Edge) -> dict[str, Any]:
-    return {
-        "name": edge.tensor,
-        "stream": edge.stream,
-        "shape": list(edge.shape),
-        "lanes": edge.layout.lanes,
-        "ch_par": edge.layout.token[0],
-        "element_bytes": native_bytes(edge.codes),
-        "signed": edge.codes.signed,
-    }
+def _tensor(edge: Edge) -> ProjectTensor:
+    return ProjectTensor(
+        name=edge.tensor,
+        stream=edge.stream,
+        shape=edge.shape,
+        lanes=edge.layout.lanes,
+        ch_par=edge.layout.token[0],
+        element_bytes=native_bytes(edge.codes),
+        signed=edge.codes.signed,
+    )
 
 
 @cache

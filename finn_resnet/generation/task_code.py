@@ -9,6 +9,7 @@ import numpy as np
 
 from finn_resnet.generation.cpp import code_type
 from finn_resnet.generation.edges import Edge
+from finn_resnet.generation.project_file import ProjectProbe
 
 BEAT_BYTES = 16
 """Bytes of a beat of every AXI4-Stream port."""
@@ -69,22 +70,6 @@ class WeightMemory:
         return f"{self.name}_load"
 
 
-@dataclass(frozen=True)
-class Probe:
-    """An accumulator that probe builds record: values of tensor shape ``shape``.
-
-    Order per frame: row, column group of ``lanes``, channel group of ``ch_par``, lane, channel;
-    only columns and channels that exist.
-    """
-
-    id: int
-    node: str
-    kind: str
-    shape: tuple[int, ...]
-    lanes: int
-    ch_par: int
-
-
 @dataclass
 class NodeCode:
     """Code of one node.
@@ -98,7 +83,7 @@ class NodeCode:
     streams: list[StreamDeclaration] = field(default_factory=list)
     tasks: list[TaskCall] = field(default_factory=list)
     memories: list[WeightMemory] = field(default_factory=list)
-    probes: list[Probe] = field(default_factory=list)
+    probes: list[ProjectProbe] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 from pathlib import Path
 from typing import Any
 
+from finn_resnet.generation.project_file import PROJECT_FILE, load_project
 from finn_resnet.output_folder import (
     EXPLORE_FOLDER,
     HLS_FOLDER,
@@ -85,14 +84,10 @@ def _layer_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _roofline(report: dict[str, Any], folder: Path) -> str | None:
     """Where the modelled and the simulated rate stand against the board's limits."""
-    project = folder / HLS_FOLDER / "project.json"
-    if report["throughput"] is None or not project.is_file():
+    project = folder / HLS_FOLDER
+    if report["throughput"] is None or not (project / PROJECT_FILE).is_file():
         return None
-    ports = json.loads(project.read_text(encoding="utf-8"))
-    moved = sum(
-        math.prod(port["shape"]) * port["code_bytes"]
-        for port in (*ports["inputs"], *ports["outputs"])
-    )
+    moved = sum(port.frame_bytes for port in load_project(project).ports)
     macs = report["model"]["macs"]
     points = [
         DesignPoint(label, macs / moved, macs * report[section]["fps"] / 1e9)

@@ -19,8 +19,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from finn_resnet.errors import UserError
+from finn_resnet.generation.project_file import PROJECT_FILE, load_project
 from finn_resnet.simulation.ap_headers import find_ap_headers
-from finn_resnet.simulation.project import PROJECT_FILE, load_project
 
 CACHE_VARIABLE = "FINN_RESNET_CACHE_DIR"
 EXECUTABLE = "sim"

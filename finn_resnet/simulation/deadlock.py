@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from finn_resnet.generation.project_file import Project
 from finn_resnet.simulation.measurements import Deadlock, SimulationResult
-from finn_resnet.simulation.project import Project
 from finn_resnet.simulation.replay import Replay
 from finn_resnet.simulation.run_settings import RunSettings
 

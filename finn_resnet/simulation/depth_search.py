@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from finn_resnet.generation.project_file import Project, ProjectStream
 from finn_resnet.simulation.measurements import SimulationResult
-from finn_resnet.simulation.project import Project, ProjectStream
 from finn_resnet.simulation.run_settings import UNLIMITED, RunSettings
 from finn_resnet.simulation.stream_storage import MIN_DEPTH, one_step_less, storage
 

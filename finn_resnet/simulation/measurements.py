@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from finn_resnet.errors import UserError
-from finn_resnet.simulation.project import Project
+from finn_resnet.generation.project_file import Project
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from pathlib import Path
 
+from finn_resnet.generation.project_file import Project
 from finn_resnet.simulation.compiler import compile_replay
 from finn_resnet.simulation.measurements import SimulationResult, read_measurements
-from finn_resnet.simulation.project import Project
 from finn_resnet.simulation.run_settings import RunSettings
 from finn_resnet.simulation.runner import DEADLOCK_STATUS, run_executable
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from finn_resnet.errors import UserError, did_you_mean
-from finn_resnet.simulation.project import Project
+from finn_resnet.generation.project_file import Project
 
 RESTART_CYCLES = 2
 """Idle cycles between a drained pipeline and the next frame: an HLS loop's exit and entry states.

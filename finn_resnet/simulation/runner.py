@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from finn_resnet.errors import UserError
-from finn_resnet.simulation.project import Project, ProjectPort, ProjectTensor, load_project
+from finn_resnet.generation.project_file import Project, ProjectPort, ProjectTensor, load_project
 
 DEADLOCK_STATUS = 3
 INTERRUPTED_STATUS = 130

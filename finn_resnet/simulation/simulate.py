@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from finn_resnet.errors import UserError, did_you_mean
+from finn_resnet.generation.project_file import Project, load_project
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.deadlock import find_remedy
 from finn_resnet.simulation.declared_depths import demand_declared_depths
 from finn_resnet.simulation.measurements import SimulationResult, read_measurements
-from finn_resnet.simulation.project import Project, load_project
 from finn_resnet.simulation.run_settings import RESTART_CYCLES, RunSettings, fifo_depths
 from finn_resnet.simulation.runner import (
     DEADLOCK_STATUS,
@@ -73,7 +73,7 @@ def simulate_project(
     _check(frames, input_rate, output_rate)
     folder = Path(project_dir)
     project = load_project(folder)
-    demand_declared_depths(folder, project)
+    demand_declared_depths(project)
     executable = compile_project(folder, timed=True)
     _check_fifos(project, trace)
     settings = project_settings(project, depths, restart)

@@ -15,10 +15,10 @@ from qonnx.custom_op.registry import getCustomOp
 from qonnx.transformation.base import Transformation
 
 from finn_resnet.generation.project import generate_project
+from finn_resnet.generation.project_file import Project, ProjectStream, load_project
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.depth_search import SEARCH_FRAMES, DepthSearch, period_of
 from finn_resnet.simulation.measurements import SimulationResult
-from finn_resnet.simulation.project import Project, ProjectStream, load_project
 from finn_resnet.simulation.replay import Replay, part_of_pattern
 from finn_resnet.simulation.run_settings import RunSettings
 from finn_resnet.simulation.simulate import TimedRun, project_settings

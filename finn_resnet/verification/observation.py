@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
+from finn_resnet.generation.project_file import Project, ProjectProbe
 from finn_resnet.numerics.requantiser import Requantiser
-from finn_resnet.simulation.project import Project
 from finn_resnet.simulation.runner import SimulatedCodes
 from finn_resnet.transformation.derived_tensors import derived_tensors, fused_tensors
 from finn_resnet.transformation.graph_edit import as_op
@@ -32,7 +32,7 @@ class Observation:
         """Codes [N, H, W, C] (int64) in a run."""
         if self.stream is not None:
             return self.map_(run.tensors[self.stream])
-        record = next(p for p in project.probes if p["id"] == self.probe)
+        record = next(p for p in project.probes if p.id == self.probe)
         return self.map_(arrange_probe(run.probes[self.probe], record))
 
 
@@ -52,7 +52,7 @@ def observe(
             moves a quantised tensor.
     """
     streams = {tensor.name for tensor in project.tensors}
-    probes = {(p["node"], p["kind"]): p["id"] for p in project.probes}
+    probes = {(p.node, p.kind): p.id for p in project.probes}
     inside = _inside_tasks(model)
     derived = derived_tensors(model)
 
@@ -94,14 +94,14 @@ def _inside_tasks(model: ModelWrapper) -> dict[str, tuple[str, str, Requantiser]
     return found
 
 
-def arrange_probe(values: np.ndarray, record: dict) -> np.ndarray:
+def arrange_probe(values: np.ndarray, record: ProjectProbe) -> np.ndarray:
     """Probed values [N, count] -> [N, H, W, C].
 
     The record order is output row, column group, channel group, then lane and channel within the
     token, entries beyond the picture or the channels left out (docs/architecture.md, section 3).
     """
-    _, height, width, channels = record["shape"]
-    lanes, ch_par = record["lanes"], record["ch_par"]
+    _, height, width, channels = record.shape
+    lanes, ch_par = record.lanes, record.ch_par
     places = [
         (row * width + first + lane) * channels + group + offset
         for row in range(height)

@@ -11,8 +11,8 @@ import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.errors import UserError
+from finn_resnet.generation.project_file import load_project
 from finn_resnet.simulation.compiler import compile_project
-from finn_resnet.simulation.project import load_project
 from finn_resnet.simulation.runner import run_codes
 from finn_resnet.transformation.graph_edit import as_op, nodes_of
 from finn_resnet.verification.observation import Observation, observe

@@ -13,8 +13,8 @@ import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.core.onnx_exec import execute_onnx
 
+from finn_resnet.generation.project_file import load_project
 from finn_resnet.simulation.compiler import compile_project
-from finn_resnet.simulation.project import load_project
 from finn_resnet.simulation.runner import run_codes
 from finn_resnet.verification.verify import Mismatch, Verification, input_codes
 

@@ -10,7 +10,8 @@ from onnx import TensorProto, helper
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.boards import Board, load_board
-from finn_resnet.generation.project import GeneratedProject, generate_project
+from finn_resnet.generation.project import generate_project
+from finn_resnet.generation.project_file import Project
 from finn_resnet.transformation import (
     AbsorbAddIntoAccumulator,
     ForwardWindowBuffer,
@@ -72,7 +73,7 @@ def uram_model(hardware_model: ModelWrapper) -> ModelWrapper:
 
 
 @pytest.fixture
-def project(hardware_model: ModelWrapper, tmp_path: Path) -> GeneratedProject:
+def project(hardware_model: ModelWrapper, tmp_path: Path) -> Project:
     """A fresh project of the small network, for tests that change its files."""
     return generate_project(hardware_model, tmp_path / "build", "small")
 

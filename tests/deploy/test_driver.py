@@ -23,7 +23,8 @@ from finn_resnet.deploy import driver as driver_module
 from finn_resnet.deploy.deploy_folder import write_deploy_folder
 from finn_resnet.deploy.driver import Accelerator, DriverError, Stream, check_vectors
 from finn_resnet.deploy.simulated_pynq import DeviceWaits, SimulatedPynq
-from finn_resnet.generation.project import GeneratedProject, generate_project
+from finn_resnet.generation.project import generate_project
+from finn_resnet.generation.project_file import Project
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.runner import run_codes
 from tests.deploy.conftest import BOARDS, CLOCKS
@@ -36,7 +37,7 @@ class Deployed:
 
     def __init__(self, board: str, model, folder: Path) -> None:
         self.model = model
-        self.project: GeneratedProject = generate_project(model, folder, "small")
+        self.project: Project = generate_project(model, folder, "small")
         self.folder = write_deploy_folder(
             model,
             self.project,

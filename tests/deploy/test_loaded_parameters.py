@@ -19,10 +19,10 @@ from finn_resnet.deploy.scripts import write_scripts
 from finn_resnet.deploy.vectors import model_vectors, random_pictures
 from finn_resnet.errors import UserError
 from finn_resnet.generation.parameter_code import parameter_bytes
-from finn_resnet.generation.project import GeneratedProject, generate_project
+from finn_resnet.generation.project import generate_project
+from finn_resnet.generation.project_file import Project, load_project
 from finn_resnet.generation.task_code import WeightMemory
 from finn_resnet.simulation.compiler import compile_project
-from finn_resnet.simulation.project import load_project
 from finn_resnet.simulation.runner import DEADLOCK_STATUS, run_codes, run_executable, write_inputs
 from finn_resnet.simulation.simulate import simulate_project
 from finn_resnet.simulation.size_streams import SizeStreams
@@ -47,7 +47,7 @@ def expected(hardware_model, tmp_path_factory) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def loaded(uram_model, tmp_path_factory) -> GeneratedProject:
+def loaded(uram_model, tmp_path_factory) -> Project:
     return generate_project(uram_model, tmp_path_factory.mktemp("loaded"), "small")
 
 
@@ -59,7 +59,7 @@ def test_loaded_weights_give_the_same_codes(loaded, expected, build):
 
 def test_one_loaded_layer_gives_the_same_codes(hardware_model, expected, tmp_path):
     project = generate_project(with_uram(hardware_model, [2]), tmp_path, "small")
-    assert len(project.description["parameters"]["layers"]) == 1
+    assert len(project.parameters.layers) == 1
     assert np.array_equal(run_codes(compile_project(project.directory), codes()).output, expected)
 
 
@@ -84,7 +84,7 @@ def test_sizing_leaves_the_loading_out(uram_model):
 def test_the_sources_are_legal(loaded):
     assert [*check_dataflow(loaded.directory), *check_pragmas(loaded.directory)] == []
     source = (loaded.directory / "small.cpp").read_text()
-    assert source.count("type=ram_s2p impl=uram") == len(loaded.description["parameters"]["layers"])
+    assert source.count("type=ram_s2p impl=uram") == len(loaded.parameters.layers)
     assert not list((loaded.directory / "weights").glob("conv8_weights.inc"))
 
 
@@ -144,7 +144,7 @@ def test_wide_weights_travel_in_two_bytes(hardware_model, tmp_path):
     """Weights of 12 bits: a word of several beats, both signs."""
     model = wide_weights(hardware_model)
     project = generate_project(with_uram(model), tmp_path, "wide")
-    vectors = model_vectors(model, project.description, random_pictures(model, 3))
+    vectors = model_vectors(model, project, random_pictures(model, 3))
     found = run_codes(compile_project(project.directory), vectors.inputs)
     for name, wanted in vectors.outputs.items():
         assert np.array_equal(found.outputs[name], wanted)

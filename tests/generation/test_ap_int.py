@@ -85,7 +85,7 @@ def test_equal_codes(kind, tmp_path):
     real = run_codes(compile_project(project.directory, ap_int=True), frames)
     native = run_codes(compile_project(project.directory, sanitise=True), frames)
     expected = expected_codes(model, frames)
-    for port in project.description["outputs"]:
-        name = port["name"]
+    for port in project.outputs:
+        name = port.name
         np.testing.assert_array_equal(real.outputs[name], native.outputs[name], err_msg=name)
-        np.testing.assert_array_equal(real.outputs[name], expected[port["tensor"]], err_msg=name)
+        np.testing.assert_array_equal(real.outputs[name], expected[port.tensor], err_msg=name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 
@@ -11,6 +10,7 @@ import pytest
 
 from finn_resnet.errors import UserError
 from finn_resnet.generation.project import generate_project
+from finn_resnet.generation.project_file import ProjectProbe, load_project
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.runner import run_codes
@@ -110,20 +110,20 @@ def test_top_is_in_canonical_dataflow_form(kind, tmp_path):
     for statement in filter(None, map(str.strip, statements.split(";\n"))):
         assert statement.startswith(("fr::stream<", "FR_TASK(", "FR_DATAFLOW_END(")), statement
     calls = "\n".join(s for s in statements.split(";\n") if "FR_TASK(" in s)
-    for stream in project.description["streams"]:
-        assert f"#pragma HLS stream variable={stream['name']} depth={stream['depth']}" in body
-        assert re.search(rf"\b{stream['name']}\b", calls)
+    for stream in project.streams:
+        assert f"#pragma HLS stream variable={stream.name} depth={stream.depth}" in body
+        assert re.search(rf"\b{stream.name}\b", calls)
     assert "#pragma HLS interface ap_ctrl_none port=return" in body
 
 
 def test_description_names_every_stream_and_task(tmp_path):
     project = generate_project(residual_block().model(), tmp_path, "block")
-    assert json.loads((project.directory / "project.json").read_text()) == project.description
-    streams = {stream["name"]: stream for stream in project.description["streams"]}
-    assert streams["conv0_buffer_forward"]["kind"] == "skip"
-    assert streams["conv0_weights_stream"]["kind"] == "parameter"
-    assert streams["conv0_buffer_window"]["width_bits"] == 3 * 4 * 1 * 8
-    kinds = {task["kind"] for task in project.description["tasks"]}
+    assert load_project(project.directory) == project
+    streams = {stream.name: stream for stream in project.streams}
+    assert streams["conv0_buffer_forward"].kind == "skip"
+    assert streams["conv0_weights_stream"].kind == "parameter"
+    assert streams["conv0_buffer_window"].width_bits == 3 * 4 * 1 * 8
+    kinds = {task.kind for task in project.tasks}
     assert {"InputDMA", "WindowBuffer", "ParameterStream", "StreamConv", "OutputDMA"} <= kinds
 
 
@@ -132,8 +132,8 @@ def test_depths_follow_the_node(tmp_path):
     node = next(n for n in model.graph.node if n.name == "conv0")
     model.get_customop_wrapper(node).set_nodeattr("out_depths", [37])
     project = generate_project(model, tmp_path, "block")
-    (stream,) = [s for s in project.description["streams"] if s["name"] == "conv0_out"]
-    assert stream["depth"] == 37
+    (stream,) = [s for s in project.streams if s.name == "conv0_out"]
+    assert stream.depth == 37
     assert 'FR_NAMED_ARRAY2("conv0_out", 37)' in (project.directory / "block.cpp").read_text()
 
 
@@ -151,17 +151,17 @@ def test_accumulators_get_their_exact_width(tmp_path):
     assert "static constexpr int acc_bits = 16;" in config
 
 
-def arrange(values: np.ndarray, record: dict) -> np.ndarray:
+def arrange(values: np.ndarray, record: ProjectProbe) -> np.ndarray:
     """Probe values [N, count] in tensor order, from the order project.json documents."""
-    _, h, w, c = record["shape"]
+    _, h, w, c = record.shape
     out = np.empty((len(values), h, w, c), np.int64)
     order = [
         (row, column, channel)
         for row in range(h)
-        for first in range(0, w, record["lanes"])
-        for base in range(0, c, record["ch_par"])
-        for column in range(first, min(first + record["lanes"], w))
-        for channel in range(base, min(base + record["ch_par"], c))
+        for first in range(0, w, record.lanes)
+        for base in range(0, c, record.ch_par)
+        for column in range(first, min(first + record.lanes, w))
+        for channel in range(base, min(base + record.ch_par, c))
     ]
     assert len(order) == values.shape[1]
     for index, position in enumerate(order):
@@ -175,7 +175,7 @@ def test_probes_record_the_accumulators(tmp_path):
     project = generate_project(model, tmp_path, "block")
     run = run_codes(compile_project(project.directory, probes=True), frames, probes=True)
     expected = expected_codes(model, frames)
-    records = {(p["node"], p["kind"]): p for p in project.description["probes"]}
+    records = {(p.node, p.kind): p for p in project.probes}
     for name, kind in (("conv0", "total"), ("conv1", "acc"), ("conv1", "total")):
         node = next(n for n in model.graph.node if n.name == name)
         op = model.get_customop_wrapper(node)
@@ -183,7 +183,7 @@ def test_probes_record_the_accumulators(tmp_path):
             op.set_nodeattr(removed, "none" if removed == "skip" else "")
         inputs = [expected[tensor] for tensor in node.input[: 3 if kind == "acc" else None]]
         record = records[name, kind]
-        probed = arrange(run.probes[record["id"]], record)
+        probed = arrange(run.probes[record.id], record)
         np.testing.assert_array_equal(probed, op.compute(inputs)[0], err_msg=f"{name} {kind}")
         op.set_nodeattr("skip", "epilogue" if name == "conv1" else "none")
 

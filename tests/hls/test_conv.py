@@ -185,8 +185,8 @@ def test_extreme_operands(codes, tmp_path):
         values[0], values[1] = codes.lo, codes.hi
     project, run = simulate(model, tmp_path, frames, sanitise=True)
     expected = expected_codes(model, frames)
-    for port in project.description["outputs"]:
-        np.testing.assert_array_equal(run.outputs[port["name"]], expected[port["tensor"]])
+    for port in project.outputs:
+        np.testing.assert_array_equal(run.outputs[port.name], expected[port.tensor])
 
 
 def test_every_tile_of_four_bit_operands(tmp_path):
@@ -246,8 +246,8 @@ def test_extreme_four_bit_operands(tmp_path):
     model, frames = graph.model(), corner_frames(graph)
     project, run = simulate(model, tmp_path, frames, sanitise=True)
     expected = expected_codes(model, frames)
-    for port in project.description["outputs"]:
-        np.testing.assert_array_equal(run.outputs[port["name"]], expected[port["tensor"]])
+    for port in project.outputs:
+        np.testing.assert_array_equal(run.outputs[port.name], expected[port.tensor])
 
 
 def test_one_tap_more_in_a_chain_of_fours_gives_wrong_codes(tmp_path):
@@ -266,8 +266,8 @@ def test_one_tap_more_in_a_chain_of_fours_gives_wrong_codes(tmp_path):
     run = run_codes(compile_project(project.directory), frames)
     expected = expected_codes(model, frames)
     wrong = [
-        not np.array_equal(run.outputs[port["name"]], expected[port["tensor"]])
-        for port in project.description["outputs"]
+        not np.array_equal(run.outputs[port.name], expected[port.tensor])
+        for port in project.outputs
     ]
     # 18 products of -8..7 by 7 are safe in one chain, which cannot be made longer.
     assert wrong == [True] * 6 + [False] * 2

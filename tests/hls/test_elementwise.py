@@ -102,9 +102,9 @@ def run_exhaustively(graph: StreamGraph, tmp_path) -> None:
         frames[name] = np.broadcast_to(every[None, None, :, None], values.shape).copy()
     project, run = simulate(model, tmp_path, frames, sanitise=True)
     expected = expected_codes(model, frames)
-    for port in project.description["outputs"]:
-        want = expected[port["tensor"]]
-        np.testing.assert_array_equal(run.outputs[port["name"]], want, err_msg=port["name"])
+    for port in project.outputs:
+        want = expected[port.tensor]
+        np.testing.assert_array_equal(run.outputs[port.name], want, err_msg=port.name)
 
 
 def graph_low(graph: StreamGraph, port: str) -> int:

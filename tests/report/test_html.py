@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
 
 import pytest
 
+from finn_resnet.generation.project_file import Project, ProjectPort
 from finn_resnet.output_folder import HLS_FOLDER, INTERMEDIATE_FOLDER
 from finn_resnet.report.html import write_html_report
 from finn_resnet.report.report_file import start_report, update_report
@@ -45,12 +45,15 @@ def output(tmp_path):
     start_report(tmp_path)
     for section, value in REPORT.items():
         update_report(tmp_path, section, value)
-    ports = {
-        "inputs": [{"shape": [1, 8, 8, 3], "code_bytes": 1}],
-        "outputs": [{"shape": [1, 1, 1, 10], "code_bytes": 1}],
-    }
+    read, written = (
+        ProjectPort(name, name, name, shape, 1, True)
+        for name, shape in (("input", (1, 8, 8, 3)), ("output", (1, 1, 1, 10)))
+    )
     (tmp_path / HLS_FOLDER).mkdir()
-    (tmp_path / HLS_FOLDER / "project.json").write_text(json.dumps(ports))
+    project = Project(
+        tmp_path, "net", (), (read,), (written,), None, streams=(), tensors=(), tasks=(), probes=()
+    )
+    project.write(tmp_path / HLS_FOLDER)
     (tmp_path / INTERMEDIATE_FOLDER).mkdir()
     graph = residual_network().transform(LowerToHardware())
     for name in ("01_lower_to_hardware", "02_generate"):

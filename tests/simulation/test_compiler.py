@@ -62,7 +62,7 @@ def test_a_sized_design_is_compiled_already(residual_model, cxx, tmp_path):
     before = generate_project(formulas, tmp_path / "before", "net")
     sized = formulas.transform(SizeStreams(frames=3, top_name="net"))
     after = generate_project(sized, tmp_path / "after", "net")
-    assert before.description["streams"] != after.description["streams"]
+    assert before.streams != after.streams
     first, second = (compile_project(project.directory, timed=True) for project in (before, after))
     assert first == second
 

@@ -7,9 +7,9 @@ import pytest
 
 from finn_resnet.errors import UserError
 from finn_resnet.generation.project import declaration
+from finn_resnet.generation.project_file import load_project
 from finn_resnet.generation.task_code import StreamDeclaration
 from finn_resnet.simulation.declared_depths import declared_depths, demand_declared_depths
-from finn_resnet.simulation.project import load_project
 from finn_resnet.simulation.simulate import simulate_project
 
 EDITS = {
@@ -51,7 +51,7 @@ def test_a_generated_project_declares_what_is_simulated(project_dir):
     project = load_project(project_dir)
     declared = declared_depths((project_dir / "net.cpp").read_text())
     assert declared == {item.name: {item.depth} for item in project.streams}
-    demand_declared_depths(project_dir, project)
+    demand_declared_depths(project)
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -70,4 +70,4 @@ def test_a_stream_that_is_not_declared(project_dir, tmp_path):
     text = (copy / "net.cpp").read_text().replace("conv1_weights_stream", "renamed")
     (copy / "net.cpp").write_text(text)
     with pytest.raises(UserError, match="'conv1_weights_stream' with depth no"):
-        demand_declared_depths(copy, load_project(copy))
+        demand_declared_depths(load_project(copy))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from finn_resnet.generation.project_file import Project, ProjectPort, ProjectStream, ProjectTask
 from finn_resnet.simulation.depth_search import SEARCH_FRAMES, DepthSearch, period_of
-from finn_resnet.simulation.project import Project, ProjectPort, ProjectStream, ProjectTask
 from finn_resnet.simulation.replay import Replay
 from finn_resnet.simulation.run_settings import RunSettings
 from finn_resnet.simulation.stream_storage import one_step_less
@@ -89,9 +89,12 @@ class RecordedNetwork:
             for name, kind in self.streams
             if kind != "port"
         )
-        ports = [ProjectPort(name, (1, 1, self.tokens, 1), 1, True) for name in ("input", "output")]
+        ports = [
+            ProjectPort(name, name, name, (1, 1, self.tokens, 1), 1, True)
+            for name in ("input", "output")
+        ]
         tasks = tuple(ProjectTask(name, name, "", 0) for name in self.tasks)
-        return Project("net", (), (ports[0],), (ports[1],), streams, (), tasks, ())
+        return Project(Path(), "net", (), (ports[0],), (ports[1],), None, streams, (), tasks, ())
 
 
 @pytest.mark.parametrize("seed", range(NETWORKS))

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from finn_resnet.generation.project_file import Project, load_project
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.depth_search import SEARCH_FRAMES, DepthSearch
 from finn_resnet.simulation.measurements import SimulationResult
-from finn_resnet.simulation.project import Project, load_project
 from finn_resnet.simulation.replay import Replay, part_of_pattern
 from finn_resnet.simulation.simulate import TimedRun, project_settings
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from finn_resnet.errors import UserError
+from finn_resnet.generation.project_file import load_project
 from finn_resnet.simulation.compiler import compile_project
-from finn_resnet.simulation.project import load_project
 from finn_resnet.simulation.runner import run_codes
 from finn_resnet.simulation.simulate import (
     SimulationInterrupted,

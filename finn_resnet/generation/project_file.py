@@ -1,33 +1,67 @@
-"""project.json of a generated C++ project, read (docs/architecture.md, section 3)."""
+"""project.json: what the rooms after generation know of a C++ project (docs/architecture.md, 3).
+
+The dataclasses are the schema: a field is a key of the file.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from finn_resnet.errors import UserError, did_you_mean
 
 PROJECT_FILE = "project.json"
+PARAMETER_FILE = "parameters.bin"
+"""What the parameter port is sent, once."""
+
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True)
 class ProjectPort:
-    """An input or output of the top function: frames of integer codes ``shape`` = [1, H, W, C]."""
+    """An AXI stream of the top function: frames of integer codes ``shape`` = [1, H, W, C].
+
+    ``node`` is the DMA node behind it, ``tensor`` that node's output.
+    """
 
     name: str
+    node: str
+    tensor: str
     shape: tuple[int, ...]
     code_bytes: int
     signed: bool
 
     @property
+    def codes(self) -> int:
+        """Codes of a frame."""
+        return math.prod(self.shape)
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of a frame's codes, without the padding of its last beat."""
+        return self.codes * self.code_bytes
+
+    @property
     def dtype(self) -> np.dtype:
         """NumPy type of the codes in a file, little-endian."""
         return np.dtype(f"<{'i' if self.signed else 'u'}{self.code_bytes}")
+
+
+@dataclass(frozen=True)
+class ProjectParameters:
+    """The parameter port and its file, whose words are those of ``layers`` in order."""
+
+    name: str
+    file: str
+    bytes: int
+    crc32: int
+    layers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -44,6 +78,7 @@ class ProjectStream:
     kind: str
     node: str
     output: int | None
+    tensor: str | None = None
 
     @property
     def fifo_names(self) -> tuple[str, ...]:
@@ -85,19 +120,45 @@ class ProjectTask:
 
 
 @dataclass(frozen=True)
-class Project:
-    """The content of project.json."""
+class ProjectProbe:
+    """An accumulator that probe builds record: values of tensor shape ``shape``.
 
+    Order per frame: row, column group of ``lanes``, channel group of ``ch_par``, lane, channel;
+    only columns and channels that exist.
+    """
+
+    id: int
+    node: str
+    kind: str
+    shape: tuple[int, ...]
+    lanes: int
+    ch_par: int
+
+
+@dataclass(frozen=True)
+class Project:
+    """A C++ project on disk: the content of project.json, and the folder it lies in."""
+
+    directory: Path
     top: str
     sources: tuple[str, ...]
     inputs: tuple[ProjectPort, ...]
     outputs: tuple[ProjectPort, ...]
+    parameters: ProjectParameters | None
     streams: tuple[ProjectStream, ...]
     tensors: tuple[ProjectTensor, ...]
     tasks: tuple[ProjectTask, ...]
-    probes: tuple[dict[str, Any], ...]
-    parameter_file: Path | None = None
-    """What the parameter port is sent; None where the design has none."""
+    probes: tuple[ProjectProbe, ...]
+
+    @property
+    def ports(self) -> tuple[ProjectPort, ...]:
+        """Inputs, then outputs."""
+        return (*self.inputs, *self.outputs)
+
+    @property
+    def parameter_file(self) -> Path | None:
+        """What the parameter port is sent; None where the design has none."""
+        return self.directory / self.parameters.file if self.parameters else None
 
     @cached_property
     def stream_of_fifo(self) -> dict[str, ProjectStream]:
@@ -116,6 +177,13 @@ class Project:
         known = did_you_mean(name, [tensor.name for tensor in self.tensors])
         raise UserError(f"no stream of '{self.top}' carries tensor '{name}'; {known}")
 
+    def write(self, folder: Path) -> None:
+        """Write project.json into ``folder``."""
+        content = asdict(self)
+        del content["directory"]
+        text = json.dumps(content, indent=1) + "\n"
+        (folder / PROJECT_FILE).write_text(text, encoding="utf-8")
+
 
 def _fifo_names(stream: str, lanes: int) -> tuple[str, ...]:
     return tuple(f"{stream}_{lane}" for lane in range(lanes)) or (stream,)
@@ -125,7 +193,7 @@ def load_project(folder: str | Path) -> Project:
     """Read project.json in ``folder``.
 
     Raises:
-        UserError: it is missing or damaged.
+        UserError: it is missing, damaged or of another version.
     """
     path = Path(folder) / PROJECT_FILE
     try:
@@ -136,47 +204,26 @@ def load_project(folder: str | Path) -> Project:
         ) from fault
 
 
+_LISTS = {
+    "inputs": ProjectPort,
+    "outputs": ProjectPort,
+    "streams": ProjectStream,
+    "tensors": ProjectTensor,
+    "tasks": ProjectTask,
+    "probes": ProjectProbe,
+}
+
+
 def _parse(content: dict[str, Any], folder: Path) -> Project:
-    parameters = content.get("parameters")
-    return Project(
-        top=content["top"],
-        sources=tuple(content["sources"]),
-        inputs=tuple(_port(item) for item in content["inputs"]),
-        outputs=tuple(_port(item) for item in content["outputs"]),
-        streams=tuple(_stream(item) for item in content["streams"]),
-        tensors=tuple(_tensor(item) for item in content["tensors"]),
-        tasks=tuple(
-            ProjectTask(item["name"], item["node"], item["kind"], item["pipeline_depth"])
-            for item in content["tasks"]
-        ),
-        probes=tuple(content.get("probes", ())),
-        parameter_file=folder / parameters["file"] if parameters else None,
-    )
+    lists = {
+        key: tuple(_record(kind, item) for item in content.pop(key)) for key, kind in _LISTS.items()
+    }
+    parameters = content.pop("parameters")
+    if parameters is not None:
+        parameters = _record(ProjectParameters, parameters)
+    sources = tuple(content.pop("sources"))
+    return Project(directory=folder, sources=sources, parameters=parameters, **lists, **content)
 
 
-def _port(item: dict[str, Any]) -> ProjectPort:
-    return ProjectPort(item["name"], tuple(item["shape"]), item["code_bytes"], item["signed"])
-
-
-def _tensor(item: dict[str, Any]) -> ProjectTensor:
-    return ProjectTensor(
-        item["name"],
-        item["stream"],
-        tuple(item["shape"]),
-        item.get("lanes", 0),
-        item["ch_par"],
-        item["element_bytes"],
-        item["signed"],
-    )
-
-
-def _stream(item: dict[str, Any]) -> ProjectStream:
-    return ProjectStream(
-        item["name"],
-        item.get("lanes", 0),
-        item["depth"],
-        item["width_bits"],
-        item["kind"],
-        item["node"],
-        item["output"],
-    )
+def _record(kind: type[_Record], item: dict[str, Any]) -> _Record:
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in item.items()})
