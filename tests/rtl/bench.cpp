@@ -5,7 +5,8 @@
 // PLAN is "seed:lane percentages" or "seed:full"; a run starts with a reset and ends when no token
 // has moved for IDLE cycles. Input tokens come from FOLDER/<port>_<lane>.bin; run R writes
 // FOLDER/R_<port>_<lane>.bin (tokens) and .cyc (cycle of every token, of inputs too), each token in
-// whole bytes. A valid output that changes or disappears before it is taken stops the program.
+// whole bytes. A valid output that changes or disappears before it is taken stops the program. An
+// output once ready stays so until it takes a token, as the FIFO behind a task does.
 
 #include <cstdint>
 #include <cstdio>
@@ -72,6 +73,7 @@ struct lane_stream {
   int lane;
   int percent = 100;
   bool pending = false;    ///< input: offered; output: valid and not taken in the last cycle
+  bool ready = false;      ///< output: has been ready and has not taken a token since
   bytes shown;             ///< output: what was valid then
   bytes tokens;            ///< input: all of them; output: those taken
   std::size_t passed = 0;  ///< bytes of `tokens`
@@ -149,7 +151,7 @@ class run {
       clock();
     }
     top_.rst = 0;
-    for (lane_stream& s : streams_) s.pending = false;
+    for (lane_stream& s : streams_) s.pending = s.ready = false;
   }
 
   void drive() {
@@ -157,7 +159,8 @@ class run {
       const port& p = ports_[s.port_index];
       const bool willing = static_cast<int>(random_() % 100) < s.percent;
       if (!p.input) {
-        set_bit(p.ready, s.lane, willing);
+        s.ready = s.ready || willing;
+        set_bit(p.ready, s.lane, s.ready);
         continue;
       }
       s.pending = s.passed < s.tokens.size() && (s.pending || willing);
@@ -184,6 +187,7 @@ class run {
       s.passed += (p.bits + 7) / 8;
       s.cycles.push_back(cycle_);
       if (p.input) s.pending = false;
+      s.ready = false;
     }
     return moved;
   }
