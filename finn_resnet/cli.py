@@ -7,6 +7,7 @@ differ, a deadlock) is exit code 1; faults of ours keep their traceback.
 
 from __future__ import annotations
 
+import io
 import sys
 
 import click
@@ -32,6 +33,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; faults of ours pass through as exceptions."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character of a name shows its code.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         return cli.main(arguments, prog_name="finn-resnet", standalone_mode=False) or 0
     except UserError as error:

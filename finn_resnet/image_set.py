@@ -8,10 +8,13 @@ JPEG files and folders are decoded with Pillow, the extra `images`.
 
 from __future__ import annotations
 
+import contextlib
 import io
+import math
+import os
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +56,22 @@ def load_image_set(path: str | Path, count: int | None = None) -> ImageSet:
             ".npz, a .npy, or a folder of pictures"
         )
     return _checked(path, images, labels, count)
+
+
+def check_memory(what: str, count: int, shape: tuple[int, ...], bytes_each: int) -> None:
+    """Refuse `count` pictures of `shape` (H, W, C), `bytes_each` a code, that no memory holds.
+
+    Raises:
+        UserError: they take more than the machine's memory.
+    """
+    needed = count * math.prod(shape) * bytes_each
+    present = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > present:
+        size = "x".join(f"{extent:,}" for extent in shape[:2])
+        raise UserError(
+            f"{what}: {count:,} pictures of {size} pixels take {needed / 1e9:,.1f} GB, this "
+            f"machine has {present / 1e9:,.1f} GB of memory; take fewer or smaller ones"
+        )
 
 
 def _checked(
@@ -123,10 +142,10 @@ def _decode_jpegs(
     stop = len(offsets) - 1 if count is None else min(count, len(offsets) - 1)
     return _stack(
         path,
-        (
+        [
             (f"picture {i}", io.BytesIO(jpeg[offsets[i] : offsets[i + 1]].tobytes()))
             for i in range(stop)
-        ),
+        ],
     )
 
 
@@ -139,11 +158,21 @@ def _read_folder(path: Path, count: int | None) -> tuple[np.ndarray, np.ndarray 
     if not found:
         raise UserError(f"image set {str(path)!r} holds no picture ({', '.join(PICTURE_SUFFIXES)})")
     found = found[:count]
-    images = _stack(path, ((file.name, file) for file, _ in found))
+    images = _stack(path, [(file.name, file) for file, _ in found])
     return images, np.array([label for _, label in found]) if classes else None
 
 
-def _stack(path: Path, sources: Iterable[tuple[str, Any]]) -> np.ndarray:
+@contextlib.contextmanager
+def _attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def _stack(path: Path, sources: Sequence[tuple[str, Any]]) -> np.ndarray:
     """Decode pictures of one size to uint8 [N, H, W, 3]."""
     try:
         from PIL import Image
@@ -154,7 +183,10 @@ def _stack(path: Path, sources: Iterable[tuple[str, Any]]) -> np.ndarray:
     decoded: list[np.ndarray] = []
     for name, source in sources:
         try:
-            with Image.open(source) as picture:
+            # Pillow has a limit of its own, in pixels; `check_memory` judges instead.
+            with _attribute(Image, "MAX_IMAGE_PIXELS", None), Image.open(source) as picture:
+                shape = (picture.height, picture.width, 3)
+                check_memory(f"image set {str(path)!r}", len(sources), shape, 1)
                 pixels = np.asarray(picture.convert("RGB"))
         except (OSError, ValueError, SyntaxError) as fault:
             raise UserError(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -117,3 +119,13 @@ def test_pictures_of_different_sizes_are_refused(tmp_path, images):
     Image.fromarray(images[0]).save(tmp_path / "a.png")
     Image.fromarray(images[1][:4]).save(tmp_path / "b.png")
     refuse(tmp_path, "b.png is 4x6, the pictures before are 8x6")
+
+
+def test_a_picture_no_memory_holds_is_refused(tmp_path):
+    header = struct.pack(">IIBBBBB", 200_000, 200_000, 8, 2, 0, 0, 0)
+    chunk = b"IHDR" + header
+    content = struct.pack(">I", len(header)) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    data = struct.pack(">I", 0) + b"IDAT" + struct.pack(">I", zlib.crc32(b"IDAT"))
+    (tmp_path / "big.png").write_bytes(b"\x89PNG\r\n\x1a\n" + content + data)
+    with pytest.raises(UserError, match=r"200,000x200,000 pixels take 120\.0 GB"):
+        load_image_set(tmp_path)

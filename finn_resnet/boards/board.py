@@ -12,9 +12,12 @@ from typing import Any
 from finn_resnet.boards.resources import RESOURCE_NAMES, Resources
 from finn_resnet.errors import UserError, did_you_mean
 
+_NO_LIMIT = 1e6
 _BOARD_FOLDER = Path(__file__).parent
 _REQUIRED_KEYS = ("name", "part", "board_part", "clock_mhz", "budget")
-_OPTIONAL_KEYS = ("aliases", "processing_system")
+_OPTIONAL_KEYS = ("aliases", "max_clock_mhz", "processing_system")
+# Parts of the 7 series, whose DSP48E1 multiplies 25x18 bits.
+_SEVEN_SERIES = ("xc7", "xa7", "xq7")
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Board:
     ``part`` is AMD's device name, ``board_part`` the vendor:board:part triple without a version
     (the newest installed one is searched), ``clock_mhz`` the accelerator clock in MHz, ``budget``
     all the device has; utilisation caps are applied by the parallelism search.
-    ``processing_system`` describes the PS and its AXI ports for the block design.
+    ``processing_system`` describes the PS and its AXI ports for the block design; a clock above
+    ``max_clock_mhz``, the data sheet's limit of the device, is refused.
     """
 
     name: str
@@ -34,6 +38,7 @@ class Board:
     budget: Resources
     aliases: tuple[str, ...] = ()
     processing_system: Mapping[str, Any] = field(default_factory=dict)
+    max_clock_mhz: float = _NO_LIMIT
 
 
 def known_boards() -> list[str]:
@@ -86,6 +91,12 @@ def _read_board(path: Path) -> Board:
         raise UserError(f"board file '{path}': 'aliases' = {aliases!r} must be a list of names")
     if not isinstance(data.get("processing_system", {}), dict):
         raise UserError(f"board file '{path}': 'processing_system' must be a JSON object")
+    if data["part"].lower().startswith(_SEVEN_SERIES):
+        raise UserError(
+            f"board file '{path}': 'part' = {data['part']!r} is of the 7 series, whose DSP48E1 "
+            "multiplies 25x18 bits; products are packed for the 27x18 bits of UltraScale+, use a "
+            "part of that family"
+        )
     return Board(
         name=data["name"],
         part=data["part"],
@@ -94,6 +105,7 @@ def _read_board(path: Path) -> Board:
         budget=_read_budget(path, data["budget"]),
         aliases=tuple(aliases),
         processing_system=data.get("processing_system", {}),
+        max_clock_mhz=_positive(path, "max_clock_mhz", data.get("max_clock_mhz", _NO_LIMIT)),
     )
 
 

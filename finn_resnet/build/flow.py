@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import shutil
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from finn_resnet import progress
@@ -32,6 +34,7 @@ from finn_resnet.report.report_file import read_report, start_report, update_rep
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
 
+_FOLDING_STEP = "step_set_parallelism"
 Step = Callable[["ModelWrapper", BuildConfig], "ModelWrapper"]
 
 
@@ -62,11 +65,28 @@ def build(config: BuildConfig) -> BuildResult:
     config = preflight.completed(config)
     steps = [(name, find_step(name)) for name in config.steps]
     model = preflight.checked_model(config)
+    if config.folding_config_file is not None:
+        _try_folding(model, config, steps)
     target = Path(config.output_dir)
     with staged_output(target) as staging:
         _start(config, staging)
         model = run_steps(model, config.replace(output_dir=str(staging)), steps)
     return BuildResult(target, model, read_report(target))
+
+
+def _try_folding(model: ModelWrapper, config: BuildConfig, steps: list[tuple[str, Step]]) -> None:
+    """Run the steps up to the parallelism in a scratch folder: a folding names nodes they make.
+
+    Raises:
+        UserError: the folding file names an unknown node or setting, or an illegal value.
+    """
+    names = [name for name, _ in steps]
+    if _FOLDING_STEP not in names:
+        return
+    with TemporaryDirectory() as scratch, progress.use(progress.Progress()):
+        _start(config, Path(scratch))
+        first = steps[: names.index(_FOLDING_STEP) + 1]
+        run_steps(copy.deepcopy(model), config.replace(output_dir=scratch), first)
 
 
 def _start(config: BuildConfig, staging: Path) -> None:

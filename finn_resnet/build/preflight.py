@@ -12,6 +12,7 @@ from finn_resnet.config.loader import is_file_name
 from finn_resnet.errors import UserError
 from finn_resnet.model_source import find_model
 from finn_resnet.output_folder import check_output_folder
+from finn_resnet.top_name import top_name_from
 from finn_resnet.verification.images import float_input, verification_images
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ def completed(config: BuildConfig) -> BuildConfig:
             f"config keys 'board' and 'fpga_part' contradict: {board.name} has {board.part}, not "
             f"{config.fpga_part}; leave fpga_part out"
         )
+    if config.clock_mhz is not None and config.clock_mhz > board.max_clock_mhz:
+        raise UserError(
+            f"a clock of {config.clock_mhz:g} MHz is beyond {board.name}: its device takes at most "
+            f"{board.max_clock_mhz:g} MHz; lower --clock-mhz or synth_clk_period_ns"
+        )
     path = find_model(config.model)
     # The settings are kept with the output and read again from there: files by their full path.
     given = {key: getattr(config, key) for key in ("folding_config_file", "verify_images")}
@@ -47,7 +53,7 @@ def completed(config: BuildConfig) -> BuildConfig:
         fpga_part=board.part,
         output_dir=config.output_dir or f"output_{name}_{board.name.lower()}",
         synth_clk_period_ns=config.synth_clk_period_ns or 1000 / board.clock_mhz,
-        top_name=config.top_name or (name if name[0].isalpha() else f"top_{name}"),
+        top_name=config.top_name or top_name_from(path.stem),
         steps=config.steps or DEFAULT_STEPS,
     )
 
@@ -100,9 +106,9 @@ def _check_tools(config: BuildConfig) -> None:
     if not config.auto_fifo_depths:
         compiles.discard("step_size_streams")
     if compiles:
-        from finn_resnet.simulation.compiler import find_compiler
+        from finn_resnet.simulation.compiler import check_compiler
 
-        find_compiler()
+        check_compiler()
     if "step_verify" in compiles and "ap_int" in config.verify_steps:
         from finn_resnet.simulation.ap_headers import find_ap_headers
 

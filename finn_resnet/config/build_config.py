@@ -8,6 +8,7 @@ from typing import Any
 
 from finn_resnet.config.keys import DEFAULT_CAPS, DEFAULT_OPTIMISATIONS, KEYS
 from finn_resnet.errors import UserError
+from finn_resnet.top_name import check_top_name
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,5 @@ def _refuse_contradictions(config: BuildConfig) -> None:
         for name in ("verify_images", "verify_num_images"):
             if getattr(config, name) is not None:
                 refuse("verify_steps", name, "an empty verify_steps skips verification")
-    if config.top_name is not None and not is_c_identifier(config.top_name):
-        raise UserError(
-            f"config key 'top_name': {config.top_name!r} is not a C identifier, use letters, "
-            "digits and '_', and start with a letter"
-        )
-
-
-def is_c_identifier(name: str) -> bool:
-    """Whether `name` can name a C++ function: ASCII letters, digits and '_', a letter first."""
-    return name.isascii() and name.isidentifier() and not name.startswith("_")
+    if config.top_name is not None:
+        check_top_name(config.top_name)

@@ -41,7 +41,10 @@ def check_dataflow(project_dir: str | Path) -> list[str]:
     """
     folder = Path(project_dir)
     project = load_project(folder)
-    texts = {path: without_comments(path.read_text()) for path in synthesised_files(folder)}
+    texts = {
+        path: without_comments(path.read_text(encoding="utf-8"))
+        for path in synthesised_files(folder)
+    }
     directions = Directions([f for text in texts.values() for f in functions(text)])
     own = functions(texts[folder / f"{project.top}.cpp"])
     top = next((function for function in own if function.name == project.top), None)

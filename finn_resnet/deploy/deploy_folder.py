@@ -57,13 +57,13 @@ def write_deploy_folder(
         vectors = model_vectors(model, project, random_pictures(model))
     content = manifest(model, project, board)
     content |= {"input_mean": list(input_mean), "input_std": list(input_std)}
-    (folder / driver.MANIFEST).write_text(json.dumps(content, indent=1) + "\n")
+    (folder / driver.MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     shutil.copyfile(driver.__file__, folder / "driver.py")
     np.savez_compressed(folder / driver.VECTORS, **vectors.inputs, **vectors.outputs)
     if project.parameter_file is not None:
         shutil.copyfile(project.parameter_file, folder / project.parameter_file.name)
     text = json.dumps(notebook(content), indent=1) + "\n"
-    (folder / NOTEBOOK).write_text(text)
+    (folder / NOTEBOOK).write_text(text, encoding="utf-8")
     readme = environment().get_template("deploy_readme.md.j2")
     context = {
         "manifest": content,
@@ -71,7 +71,7 @@ def write_deploy_folder(
         "frames": vectors.frames,
         "depths_note": depths_note(model),
     }
-    (folder / "README.md").write_text(readme.render(context))
+    (folder / "README.md").write_text(readme.render(context), encoding="utf-8")
     return folder
 
 

@@ -114,7 +114,7 @@ def check_pragmas(project_dir: str | Path) -> list[str]:
     return [
         f"{path.relative_to(folder)}:{line}: {fault}"
         for path in synthesised_files(folder)
-        for line, fault in _file_faults(without_comments(path.read_text()))
+        for line, fault in _file_faults(without_comments(path.read_text(encoding="utf-8")))
     ]
 
 

@@ -90,7 +90,8 @@ def write_scripts(
     context = _context(project, board, clock_mhz, vectors.frames, Path(deploy).as_posix())
     written = []
     for name, template in _TEMPLATES.items():
-        (folder / name).write_text(environment().get_template(template).render(context))
+        text = environment().get_template(template).render(context)
+        (folder / name).write_text(text, encoding="utf-8")
         written.append(folder / name)
     for name in _COPIED:
         shutil.copyfile(_template_folder() / name, folder / name)

@@ -118,11 +118,11 @@ class HlsLayer(HardwareLayer, HLSBackend):
         folder = Path(self.get_nodeattr("code_gen_dir_ipgen"))
         self._prepared().write(folder)
         script = folder / f"hls_syn_{self.onnx_node.name}.tcl"
-        text = script.read_text()
+        text = script.read_text(encoding="utf-8")
         flags = " ".join(f"-I{path}" for path in [folder, *include_folders()])
         if _FINN_STANDARD not in text:
             raise RuntimeError(f"FINN's HLS script names no {_FINN_STANDARD} to replace")
-        script.write_text(text.replace(_FINN_STANDARD, f"-std=c++17 {flags}"))
+        script.write_text(text.replace(_FINN_STANDARD, f"-std=c++17 {flags}"), encoding="utf-8")
 
     def code_generation_cppsim(self, model: Any) -> None:
         """The source of the IP, to be compiled by `compile_singlenode_code`."""

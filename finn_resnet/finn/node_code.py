@@ -128,8 +128,10 @@ class NodeIp:
         """Write ``top_<name>.cpp`` and its weights."""
         (folder / "weights").mkdir(exist_ok=True)
         for memory in self.memories:
-            (folder / "weights" / f"{memory.name}.inc").write_text(weight_text(memory))
-        (folder / f"top_{self.name}.cpp").write_text(self.source)
+            (folder / "weights" / f"{memory.name}.inc").write_text(
+                weight_text(memory), encoding="utf-8"
+            )
+        (folder / f"top_{self.name}.cpp").write_text(self.source, encoding="utf-8")
 
 
 @dataclass

@@ -60,12 +60,12 @@ def compile_node(folder: Path, name: str, ports: list[NodePort]) -> Path:
         CompilationError: the compiler refuses the source.
     """
     bench = folder / "bench.cpp"
-    bench.write_text(_bench(name, ports))
+    bench.write_text(_bench(name, ports), encoding="utf-8")
     executable = folder / "node_model"
     includes = [f"-I{path}" for path in [folder, *include_folders()]]
     command = [find_compiler(), "-std=c++17", "-O1", "-Wno-unknown-pragmas", "-DFR_USE_AP_INT"]
     command += [*includes, f"-isystem{find_ap_headers()}", str(bench), "-o", str(executable)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if "error" in line]
         raise CompilationError(f"node {name} does not compile: {(errors or ['no message'])[0]}")
@@ -121,7 +121,9 @@ def run_node(
             paths[-1].write_bytes(_packed(repeated, dtype.bitwidth()))
         targets = [Path(scratch) / f"out{index}" for index in range(len(outputs))]
         command = [str(executable), str(frames), *map(str, [*paths, *targets])]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
         if done.returncode:
             raise SimulationError(done.stderr.strip() or f"{executable} failed")
         return [

@@ -8,17 +8,6 @@ import numpy as np
 
 from finn_resnet.numerics.ranges import Range
 
-_KEYWORDS = """
-alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class
-compl const const_cast constexpr continue decltype default delete do double dynamic_cast else enum
-explicit export extern false float for friend goto if inline int long mutable namespace new noexcept
-not not_eq nullptr operator or or_eq private protected public register reinterpret_cast return short
-signed sizeof static static_assert static_cast struct switch template this thread_local throw true
-try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
-"""
-RESERVED = frozenset([*_KEYWORDS.split(), "main", "std", "fr"])
-"""Names a C++17 function of the project cannot have."""
-
 
 def signed_bits(values: Range) -> int:
     """Width of the smallest *signed* type that holds the range."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from functools import cache
 from importlib.resources import files
@@ -12,8 +11,7 @@ import jinja2
 import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
-from finn_resnet.errors import UserError
-from finn_resnet.generation.cpp import RESERVED, native_bytes
+from finn_resnet.generation.cpp import native_bytes
 from finn_resnet.generation.cpp_layout import LINE, wrap_code
 from finn_resnet.generation.edges import Edge
 from finn_resnet.generation.network import PARAMETER_PORT, Network, build_network
@@ -28,6 +26,7 @@ from finn_resnet.generation.project_file import (
 )
 from finn_resnet.generation.task_code import StreamDeclaration, WeightMemory
 from finn_resnet.output_folder import HLS_FOLDER, staged_files
+from finn_resnet.top_name import check_top_name
 from finn_resnet.transformation.set_stream_depths import DEPTHS_PROPERTY
 
 _TEMPLATES = ("config.hpp", "top.hpp", "top.cpp", "testbench.cpp")
@@ -60,19 +59,6 @@ def generate_project(model: ModelWrapper, output_dir: str | Path, top_name: str)
     return project
 
 
-def check_top_name(name: str) -> None:
-    """Refuse a top name that is no C++ identifier.
-
-    Raises:
-        UserError: it is not.
-    """
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in RESERVED:
-        raise UserError(
-            f"top_name {name!r} is no C++ identifier: use letters, digits and underscores, "
-            "starting with a letter, and no word of the language"
-        )
-
-
 def depths_note(model: ModelWrapper) -> str:
     """One sentence on how far the stream depths of a graph can be trusted."""
     if model.get_metadata_prop(DEPTHS_PROPERTY) == "sized":
@@ -85,12 +71,14 @@ def _write_sources(folder: Path, network: Network, top: str, note: str) -> None:
     names = {"top.hpp": f"{top}.hpp", "top.cpp": f"{top}.cpp"}
     for template in _TEMPLATES:
         text = _environment().get_template(f"{template}.j2").render(context)
-        (folder / names.get(template, template)).write_text(wrap_code(text))
+        (folder / names.get(template, template)).write_text(wrap_code(text), encoding="utf-8")
     (folder / "weights").mkdir()
     for code in network.nodes:
         for memory in code.memories:
             if not memory.loaded:
-                (folder / "weights" / f"{memory.name}.inc").write_text(weight_text(memory))
+                (folder / "weights" / f"{memory.name}.inc").write_text(
+                    weight_text(memory), encoding="utf-8"
+                )
     if network.loaded_memories:
         (folder / PARAMETER_FILE).write_bytes(parameter_bytes(network.loaded_memories))
 

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.errors import UserError
+from finn_resnet.image_set import check_memory
 from finn_resnet.importing.tidy import TidyQonnx
 
 
@@ -38,9 +39,14 @@ def load_model(path: str | Path) -> ModelWrapper:
     """Read and tidy a QONNX (or QCDQ) model; the import step of every flow.
 
     Raises:
-        UserError: as `read_model` and `TidyQonnx`.
+        UserError: as `read_model` and `TidyQonnx`, or an input that no memory holds.
     """
-    return read_model(path).transform(TidyQonnx())
+    model = read_model(path)
+    for value in model.graph.input:
+        shape = model.get_tensor_shape(value.name) or [0]
+        # Shape inference executes nodes: float32 and float64 of the input at least.
+        check_memory(f"model input '{value.name}'", 1, (*shape[2:], *shape[:2]), 4 + 8)
+    return model.transform(TidyQonnx())
 
 
 def _standard_part(proto: onnx.ModelProto) -> onnx.ModelProto:

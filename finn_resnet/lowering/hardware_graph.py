@@ -13,8 +13,8 @@ from finn_resnet.numerics.ranges import Range
 
 
 def identifier(name: str) -> str:
-    """C identifier made of a node or tensor name."""
-    cleaned = re.sub(r"\W+", "_", name).strip("_")
+    """C identifier made of a node or tensor name; ASCII, which every tool takes."""
+    cleaned = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
     return f"n_{cleaned}" if not cleaned or cleaned[0].isdigit() else cleaned
 
 

@@ -6,6 +6,7 @@ the same project with the same switches is compiled once.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -17,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from finn_resnet.errors import UserError
 from finn_resnet.generation.project_file import PROJECT_FILE, load_project
@@ -37,6 +39,11 @@ _UNTIMED = ("-O2",)
 _TIMED = ("-Og",)
 # Unoptimised with line numbers only: sanitised runs are short, and -O1 -g compiles 6 times longer.
 _SANITISED = ("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+# The status proves that it is the compiled program that ran.
+_PROBE_STATUS = 17
+_PROBE = f"""static_assert(__cplusplus >= 201703L, "C++17");
+int main() {{ return {_PROBE_STATUS}; }}
+"""
 _SANITISED_DEFINES = ("-DFR_CHECKED",)
 
 
@@ -64,6 +71,27 @@ def find_compiler() -> str:
             return found
     raise UserError(
         "no C++ compiler found (looked for g++ and clang++); install one or set CXX to its path"
+    )
+
+
+def check_compiler() -> None:
+    """Make sure that the compiler makes programs of C++17.
+
+    Raises:
+        UserError: there is no compiler, or what is named as one is none.
+    """
+    compiler = find_compiler()
+    with TemporaryDirectory() as folder:
+        source, program = Path(folder, "probe.cpp"), Path(folder, "probe")
+        source.write_text(_PROBE, encoding="utf-8")
+        with contextlib.suppress(OSError):
+            subprocess.run(
+                [compiler, _BASE_FLAGS[0], str(source), "-o", str(program)], capture_output=True
+            )
+            if subprocess.run([program], capture_output=True).returncode == _PROBE_STATUS:
+                return
+    raise UserError(
+        f"'{compiler}' makes no program of C++17 source; set CXX to a C++17 compiler or unset it"
     )
 
 
@@ -198,7 +226,9 @@ def _without_depths(path: Path) -> bytes:
 
 @lru_cache(maxsize=8)
 def _version(compiler: str) -> str:
-    done = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [compiler, "--version"], capture_output=True, text=True, errors="replace", check=False
+    )
     return done.stdout
 
 
@@ -218,7 +248,7 @@ def _build(compiler: str, flags: Sequence[str], sources: Sequence[Path], folder:
 
 
 def _run_compiler(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode == 0:
         return
     errors = [line for line in done.stderr.splitlines() if "error" in line]

@@ -241,7 +241,7 @@ def _task_dict(task: TaskActivity) -> dict[str, Any]:
 
 def read_measurements(path: Path, project: Project, frames: int, restart: int) -> SimulationResult:
     """The result file of a simulation executable (hls/simulation/measurements.hpp)."""
-    content = json.loads(path.read_text())
+    content = json.loads(path.read_text(encoding="utf-8"))
     known = {task.name: (task.node, task.kind) for task in project.tasks}
     waits, circle = (
         tuple(_wait(item, known) for item in content[key]) for key in ("blocked", "circle")

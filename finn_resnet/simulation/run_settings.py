@@ -39,7 +39,7 @@ class RunSettings:
         lines += [f"spread {name} {cycles}" for name, cycles in self.spread.items()]
         lines += [f"ends {name} {a} {b}" for name, (a, b) in self.ends.items() if a and b]
         lines += [f"grow {name}" for name in self.growable]
-        path.write_text("\n".join(lines) + "\n")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def fifo_depths(project: Project, chosen: Mapping[str, int] | None = None) -> dict[str, int]:

@@ -220,7 +220,8 @@ class _Sizing:
         pattern = self.run.pattern.with_name("without_parameters.txt")
         names = {task.name for task in tasks} | ports
         fifos = {*project.stream_of_fifo, *ports}
-        pattern.write_text(part_of_pattern(self.run.pattern.read_text(), names, fifos))
+        whole = self.run.pattern.read_text(encoding="utf-8")
+        pattern.write_text(part_of_pattern(whole, names, fifos), encoding="utf-8")
         search = self._search(project, pattern, progress)
         return search if search.full_rate == self.whole.full_rate else self.whole
 

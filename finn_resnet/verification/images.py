@@ -11,12 +11,14 @@ import numpy as np
 
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
-from finn_resnet.image_set import ImageSet, load_image_set
+from finn_resnet.image_set import ImageSet, check_memory, load_image_set
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
 
 DEFAULT_COUNT = 10
+# `float_input` holds a pixel as uint8, float64 and float32.
+_BYTES_EACH = 1 + 8 + 4
 
 
 def verification_images(model: ModelWrapper, cfg: BuildConfig) -> ImageSet:
@@ -29,6 +31,8 @@ def verification_images(model: ModelWrapper, cfg: BuildConfig) -> ImageSet:
         UserError: the set is unreadable, too small, or of another picture size.
     """
     count = cfg.verify_num_images or DEFAULT_COUNT
+    model_name = f"model input '{model.graph.input[0].name}'"
+    check_memory(model_name, count, _picture_shape(model), _BYTES_EACH)
     if cfg.verify_images is None:
         return ImageSet(_default_images(_picture_shape(model), count), None)
     return fitting_images(model, cfg.verify_images, count)

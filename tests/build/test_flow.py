@@ -24,7 +24,7 @@ from finn_resnet.config import BuildConfig
 from finn_resnet.config.keys import DEFAULT_OPTIMISATIONS
 from finn_resnet.errors import UserError
 from finn_resnet.report import SECTIONS, read_report
-from tests.qonnx_models import residual_network
+from tests.qonnx_models import ModelBuilder, residual_network
 
 # Graph and C++ alone: what decides the codes, without the search for unroll factors.
 CODE_STEPS = [
@@ -420,10 +420,50 @@ def test_bad_requests_are_refused_before_anything_is_written(
     assert message in refused(capsys, tmp_path, model, *arguments)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "must be a JSON object"),
+        ('{"cnv0": {"och_par": 1}}', "folding of node 'cnv0'"),
+        ('{"Defaults": {"och_pra": 1}}', "did you mean 'och_par'"),
+        ('{"conv3": {"och_par": 0}}', "whole number from 1"),
+    ],
+)
+def test_a_bad_folding_is_refused_before_anything_is_written(
+    capsys, tmp_path, monkeypatch, model, content, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folding.json").write_text(content)
+    options = ("--board", "KV260", "--folding", "folding.json")
+    assert message in refused(capsys, tmp_path, model, *options)
+
+
 def test_no_compiler(capsys, tmp_path, monkeypatch, model):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CXX", "no-such-compiler")
     assert "no-such-compiler" in refused(capsys, tmp_path, model, "--board", "KV260")
+
+
+def test_a_program_that_compiles_nothing_is_no_compiler(capsys, tmp_path, monkeypatch, model):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CXX", shutil.which("true"))
+    assert "set CXX to a C++17 compiler" in refused(capsys, tmp_path, model, "--board", "KV260")
+
+
+def test_a_clock_no_device_reaches_is_refused(capsys, tmp_path, monkeypatch, model):
+    monkeypatch.chdir(tmp_path)
+    line = refused(capsys, tmp_path, model, "--board", "KV260", "--clock-mhz", "5000")
+    assert "at most 644 MHz" in line
+
+
+def test_pictures_no_memory_holds_are_refused(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    net = ModelBuilder(seed=1)
+    x = net.relu(net.conv(net.quant("image", -7), 3, 4, 3, stride=2))
+    net.model(x, [1, 3, 60000, 60000], [1, 4, 30000, 30000]).save(str(tmp_path / "net.onnx"))
+    line = refused(capsys, tmp_path, "net.onnx", "--board", "KV260")
+    assert "60,000x60,000" in line and "GB" in line
 
 
 def test_a_folder_that_cannot_be_written(capsys, tmp_path, model):

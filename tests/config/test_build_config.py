@@ -50,7 +50,7 @@ def test_a_default_is_not_shared_between_configs():
         ({"synth_clk_period_ns": -4}, "-4 is not legal"),
         ({"caps": {"dsp": 120}}, "at most 100"),
         ({"simulation_frames": 2}, "at least 3"),
-        ({"top_name": "3d-net"}, "not a C identifier"),
+        ({"top_name": "3d-net"}, "cannot name the C"),
         ({"folding_config_file": "f.json", "target_fps": 10}, "contradict"),
         ({"verify_steps": [], "verify_images": "a.npz"}, "contradict"),
         ({"verify_steps": [], "verify_num_images": 3}, "contradict"),
