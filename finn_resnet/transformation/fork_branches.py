@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 
@@ -37,7 +38,7 @@ class Branch:
     def absorb_requant(self, model: ModelWrapper) -> None:
         """Let the convolution requantise its taps, so that the window buffer holds the raw tensor.
 
-        The padding code 0 stays 0 under every requantiser between zero-point-0 codes.
+        The padding code 0 stays 0: others are no branch of this pattern.
         """
         if self.requant is None:
             return
@@ -73,6 +74,8 @@ def _branch(model: ModelWrapper, fork: NodeProto, copy: str) -> Branch:
     reader = only_reader(model, copy)
     node = reader.node if reader else None
     if node is not None and node.op_type == "StreamRequant":
+        if not _keeps_zero(node):
+            return Branch(fork, copy, None, None, None)
         requant = node
         reader = only_reader(model, node.output[0])
         node = reader.node if reader else None
@@ -82,3 +85,13 @@ def _branch(model: ModelWrapper, fork: NodeProto, copy: str) -> Branch:
         if reader and reader.node.op_type == "StreamConv":
             conv = reader.node
     return Branch(fork, copy, requant, window, conv)
+
+
+def _keeps_zero(requant: NodeProto) -> bool:
+    """Whether code 0, the padding, maps to 0.
+
+    A map is proven on the codes its input can have, and those of a tensor that is 1 everywhere do
+    not hold 0.
+    """
+    map_ = as_op(requant).requantiser()
+    return not map_(np.zeros((1, map_.channels), np.int64)).any()
