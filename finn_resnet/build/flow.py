@@ -47,10 +47,10 @@ class BuildResult:
     report: dict[str, Any]
 
     @property
-    def mismatched_codes(self) -> int:
-        """Codes of the C++ that differ from the model's; 0 also where verification was skipped."""
+    def failure(self) -> str | None:
+        """Why the verification failed, in one line; None also where it was skipped."""
         verification = self.report["verification"]
-        return verification["mismatched_codes"] if verification else 0
+        return verification["failure"] if verification else None
 
 
 def build(config: BuildConfig) -> BuildResult:

@@ -149,7 +149,9 @@ def record_verification(checks: dict[str, OutputCheck], cfg: BuildConfig) -> Non
     """Section `verification`, and the codes that optimisations were found to change.
 
     `checks` is by way of compilation (`native`, `ap_int`); codes of all of them are counted, the
-    first difference found is given, and accuracy is that of the first.
+    first difference found is given, and the rest is that of the first. `definition` says what the
+    codes are compared with (docs/equality.md), `float32_differences` how many codes qonnx has
+    otherwise in float32; `failure` is null where the verification passed.
     """
     results = [check.verification for check in checks.values()]
     mismatch = next((r.first_mismatch for r in results if r.first_mismatch), None)
@@ -161,8 +163,11 @@ def record_verification(checks: dict[str, OutputCheck], cfg: BuildConfig) -> Non
             "images": first.verification.images,
             "compared_codes": sum(r.compared_codes for r in results),
             "mismatched_codes": sum(r.mismatched_codes for r in results),
+            "float32_differences": sum(first.verification.float32_differences.values()),
             "first_mismatch": asdict(mismatch) if mismatch else None,
-            "reference": first.reference,
+            "mismatched_labels": sum(r.mismatched_labels for r in results),
+            "failure": next((r.failure for r in results if r.failure), None),
+            "definition": first.verification.definition,
             "compiled_as": list(checks),
             "accuracy": first.verification.accuracy_accelerator,
             "reference_accuracy": first.verification.accuracy_reference,

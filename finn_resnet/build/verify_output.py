@@ -26,12 +26,11 @@ class OutputCheck:
     """
 
     verification: Verification
-    reference: str
     changed_codes: int
 
 
 def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False) -> OutputCheck:
-    """Compare the C++ in `cfg.output_dir` with the original model, every quantised tensor.
+    """Compare the C++ in `cfg.output_dir` with the original model, every tensor of integers.
 
     Args:
         model: the hardware graph the C++ was generated from.
@@ -65,5 +64,5 @@ def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False
         # Accuracy is still that of the C++ and of the original model.
         against_graph.accuracy_accelerator = original.accuracy_accelerator
         against_graph.accuracy_reference = original.accuracy_reference
-        return OutputCheck(against_graph, "hardware graph", changed)
-    return OutputCheck(original, "original model", 0)
+        return OutputCheck(against_graph, changed)
+    return OutputCheck(original, 0)

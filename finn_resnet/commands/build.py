@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from finn_resnet.commands.terminal import codes_exit, console, display, display_options
+from finn_resnet.commands.terminal import console, display, display_options, verification_exit
 from finn_resnet.errors import UserError
 
 if TYPE_CHECKING:
@@ -129,6 +129,4 @@ def _conclude(result: BuildResult, quiet: bool) -> int:
     if not quiet:
         print_report(result.report, console())
         click.echo(f"written to {result.output_dir}")
-    verification = result.report["verification"] or {}
-    first = verification.get("first_mismatch") or {}
-    return codes_exit(result.mismatched_codes, ", ".join(f"{k} {v}" for k, v in first.items()))
+    return verification_exit(result.failure)

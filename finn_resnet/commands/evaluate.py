@@ -10,11 +10,11 @@ import click
 
 from finn_resnet.commands.terminal import (
     COUNT,
-    codes_exit,
     cpp_faults,
     display,
     display_options,
     fail_result,
+    verification_exit,
 )
 from finn_resnet.errors import UserError
 
@@ -118,9 +118,9 @@ def _conclude(result: Evaluation, card: Path | None) -> int:
     """Write the card, unless the C++ is wrong; the exit code."""
     from finn_resnet.training.model_card import write_accelerator_accuracy
 
-    found = result.verification
-    if found.mismatched_codes and not result.may_change_codes:
-        return codes_exit(found.mismatched_codes, found.first_mismatch)
+    failure = result.verification.failure
+    if failure is not None and not result.may_change_codes:
+        return verification_exit(failure)
     if card is not None:
         write_accelerator_accuracy(card, result.accuracy["accelerator"], result.images)
     return 0
@@ -149,6 +149,8 @@ _NAMES = {"float": "float", "qonnx": "QONNX", "accelerator": "accelerator"}
 
 
 def _lines(result: Evaluation) -> list[str]:
+    from finn_resnet.report.verification_line import DEFINITIONS
+
     lines = [
         f"{_NAMES[name]:12}{100 * share:6.2f} %  {result.images_per_s_each[name]:8.1f} images/s"
         for name, share in result.accuracy.items()
@@ -156,7 +158,7 @@ def _lines(result: Evaluation) -> list[str]:
     found = result.verification
     lines += [
         f"{found.mismatched_labels:,} of {found.images:,} labels and {found.mismatched_codes:,} of "
-        f"{found.compared_codes:,} codes of the C++ differ from the QONNX file",
+        f"{found.compared_codes:,} codes of the C++ differ from {DEFINITIONS[found.definition]}",
         f"{result.images_per_s:.1f} images/s in all; those above are of one process",
     ]
     if result.may_change_codes:

@@ -58,13 +58,9 @@ def console() -> Console:
     return screen
 
 
-def codes_exit(mismatched_codes: int, first_mismatch: Any) -> int:
-    """Exit code of a comparison; says on standard error what differs."""
-    if not mismatched_codes:
-        return 0
-    return fail_result(
-        f"{mismatched_codes:,} codes of the C++ differ from the model; first: {first_mismatch}"
-    )
+def verification_exit(failure: str | None) -> int:
+    """Exit code of a verification; says on standard error why it failed."""
+    return 0 if failure is None else fail_result(failure)
 
 
 def cpp_faults() -> tuple[type[Exception], ...]:

@@ -8,11 +8,11 @@ import click
 
 from finn_resnet.commands.terminal import (
     COUNT,
-    codes_exit,
     cpp_faults,
     display,
     display_options,
     fail_result,
+    verification_exit,
 )
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ def verify(
 ) -> int:
     """Compare the C++ of a build with its model again, on images of your choice.
 
-    Every quantised tensor is compared, code by code. The C++ is taken as it lies in the folder, so
+    Every tensor of integers is compared, code by code, and the bytes of the output port
+    (docs/equality.md). The C++ is taken as it lies in the folder, so
     a change to it is found. report.json and report.html are updated; the exit code is 1 where a
-    code differs.
+    code or a label differs.
     """
     from finn_resnet.build import report_sections
     from finn_resnet.build.finished_build import FinishedBuild
@@ -53,18 +54,16 @@ def verify(
     report_sections.record_verification({steps[0]: check}, cfg)
     write_html_report(output_dir)
     if not chosen_display["quiet"]:
-        for line in _verification_lines(check):
-            click.echo(line)
-    result = check.verification
-    return codes_exit(result.mismatched_codes, result.first_mismatch)
+        click.echo("\n".join(_lines(check, cfg.output_dir)))
+    return verification_exit(check.verification.failure)
 
 
-def _verification_lines(check: OutputCheck) -> list[str]:
+def _lines(check: OutputCheck, output_dir: str) -> list[str]:
+    from finn_resnet.report.report_file import read_report
+    from finn_resnet.report.verification_line import verification_line
+
     result = check.verification
-    lines = [
-        f"{result.mismatched_codes:,} of {result.compared_codes:,} codes differ from the "
-        f"{check.reference}, in {len(result.compared_tensors)} tensors on {result.images:,} images"
-    ]
+    lines = [verification_line(read_report(output_dir)["verification"])]
     if check.changed_codes:
         lines.append(f"{check.changed_codes:,} codes changed from the original model, as asked for")
     if result.accuracy_accelerator is not None:

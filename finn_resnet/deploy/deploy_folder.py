@@ -88,14 +88,17 @@ def manifest(model: ModelWrapper, project: Project, board: Board) -> dict[str, A
         "beat_bytes": STREAM_BITS // 8,
         "largest_transfer": (1 << LENGTH_BITS) - 1,
         "counter": COUNTER,
-        "inputs": [_stream(port) for port in project.inputs],
-        "outputs": [{**_stream(port), **_values(model, port.tensor)} for port in project.outputs],
+        "inputs": [driver_stream(port) for port in project.inputs],
+        "outputs": [
+            {**driver_stream(port), **_values(model, port.tensor)} for port in project.outputs
+        ],
         "parameters": parameters,
         "quantiser": _quantiser(model),
     }
 
 
-def _stream(port: ProjectPort) -> dict[str, Any]:
+def driver_stream(port: ProjectPort) -> dict[str, Any]:
+    """What the driver knows of a port (`driver.Stream`)."""
     return {
         "name": port.name,
         "dma": dma_cell(port.name),

@@ -202,8 +202,8 @@ def step_verify_cpp(model: ModelWrapper, cfg: Any) -> ModelWrapper:
     original = Path(cfg.get_intermediate_models_directory()) / ORIGINAL_MODEL
     result = verify_cpp(model, ModelWrapper(str(original)), cfg)
     _write_report(cfg, VERIFICATION_REPORT, result)
-    if result["mismatched_codes"]:
-        raise RuntimeError(f"the generated C++ differs from the model: {result['first_mismatch']}")
+    if result["failure"] is not None:
+        raise RuntimeError(f"the verification failed: {result['failure']}")
     return model
 
 

@@ -16,7 +16,7 @@ from finn_resnet.transformation.graph_edit import as_op, nodes_of
 def verify_cpp(
     model: ModelWrapper, original: ModelWrapper, cfg: Any
 ) -> dict[str, int | str | None]:
-    """Compare every quantised tensor; a JSON-ready summary.
+    """Compare every tensor of integers and the output port; a JSON-ready summary.
 
     Args:
         model: hardware graph the C++ was generated from.
@@ -36,7 +36,10 @@ def verify_cpp(
         "images": result.images,
         "compared_codes": result.compared_codes,
         "mismatched_codes": result.mismatched_codes,
+        "float32_differences": sum(result.float32_differences.values()),
         "first_mismatch": None if first is None else str(first),
+        "failure": result.failure,
+        "definition": result.definition,
     }
 
 

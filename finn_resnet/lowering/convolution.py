@@ -11,7 +11,7 @@ from onnx import NodeProto, helper
 from finn_resnet.custom_ops.stream_conv import accumulator_range
 from finn_resnet.custom_ops.window import output_size
 from finn_resnet.lowering.arithmetic import add_on_grid
-from finn_resnet.lowering.float64_ops import attributes
+from finn_resnet.lowering.attributes import attributes
 from finn_resnet.lowering.interpreter import Interpreter, Unsupported, fractions_of, times
 from finn_resnet.lowering.tensors import CodeTensor, Constant, FloatChain
 from finn_resnet.numerics.ranges import Range
@@ -193,6 +193,7 @@ def _emit(
     )
     _emit_nodes(interpreter, layer, acc_bias, out)
     interpreter.check_sum(out)
+    interpreter.tensors[name] = out
     result: CodeTensor | FloatChain = out
     if on_grid is None:
         result = _add_bias(interpreter, node, out, bias)
@@ -220,7 +221,7 @@ def _add_bias(
         exact = add_on_grid(interpreter, out, added, node.output[0])
         if exact is not None:
             return exact
-    # float32 rounds inside the convolution's own sum: only float64 is a reference.
+    # float32 rounds inside the convolution's own sum: only the contract is a reference.
     interpreter.needs_exact_float32(False)
     constant = f"{node.output[0]}_bias"
     shape = (1, -1) if out.flattened else (1, -1, 1, 1)

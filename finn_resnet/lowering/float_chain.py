@@ -1,8 +1,8 @@
 """Element-wise float arithmetic between an integer and the next Quant, as an integer map.
 
 The thresholds come from executing the chain's own nodes, by bisection over the integer codes:
-float32 through qonnx where the reference is float32, `float64_ops` where it is float64. Equal
-thresholds mean equal codes for every reachable input, ties included.
+float32 through qonnx where that is the reference, on exact numbers (`contract_ops`) where the
+contract is. Equal thresholds mean equal codes for every reachable input, ties included.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from qonnx.core.onnx_exec import execute_onnx
 from qonnx.util.basic import qonnx_make_model
 
 from finn_resnet.importing.quantiser import Quantiser
-from finn_resnet.lowering.float64_ops import run_node
-from finn_resnet.lowering.tensors import FloatChain
+from finn_resnet.lowering.contract_ops import quantise, run_node
+from finn_resnet.lowering.tensors import Constant, FloatChain
 from finn_resnet.numerics.affine_fit import StepFunction, realise
+from finn_resnet.numerics.exact_tensor import ExactTensor
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.numerics.requantiser import Requantiser
 
@@ -24,28 +25,30 @@ from finn_resnet.numerics.requantiser import Requantiser
 class ChainEvaluator:
     """Integer codes out of integer codes in, through the reference's own arithmetic."""
 
-    def __init__(self, chain: FloatChain, quantiser: Quantiser, precision: str) -> None:
+    def __init__(self, chain: FloatChain, quantiser: Quantiser, reference: str) -> None:
         """``chain`` must end in the Quant node that ``quantiser`` describes."""
         self._chain = chain
-        self._step = float(quantiser.scale)
-        self._double = precision == "float64"
+        self._quantiser = quantiser
+        self._exact = reference == "contract"
         self.channels = chain.source.shape[2]
 
     def __call__(self, codes: np.ndarray) -> np.ndarray:
         """Map codes ``[n, C]`` (one column per channel) to codes of the same shape."""
-        scale = np.array([float(s) for s in self._chain.source.scale])
-        values = codes * scale
         # Channels on axis 1 as in the original; a flattened tensor has no further axes.
-        shape = [*codes.shape] if self._chain.source.flattened else [*codes.shape, 1, 1]
-        run = self._run_double if self._double else self._run_single
-        out = run(values.reshape(shape)).reshape(codes.shape)
-        return np.rint(out / self._step).astype(np.int64)
+        further = () if self._chain.source.flattened else (1, 1)
+        scale = np.array(self._chain.source.scale, object).reshape(-1, *further)
+        inputs = codes.reshape(*codes.shape, *further)
+        if self._exact:
+            return self._run_exactly(ExactTensor.of(inputs, scale)).reshape(codes.shape)
+        out = self._run_single(inputs * scale.astype(np.float64)).reshape(codes.shape)
+        return np.rint(out / float(self._quantiser.scale)).astype(np.int64)
 
-    def _run_double(self, x: np.ndarray) -> np.ndarray:
-        for node in self._chain.nodes:
+    def _run_exactly(self, x: ExactTensor) -> np.ndarray:
+        constants = {name: Constant(values) for name, values in self._chain.constants.items()}
+        for node in self._chain.nodes[:-1]:
             # Whatever is not a constant is the moving input.
-            x = run_node(node, [self._chain.constants.get(name, x) for name in node.input])
-        return x
+            x = run_node(node, [constants.get(name, x) for name in node.input])
+        return quantise(x, self._quantiser).terms[0].codes
 
     def _run_single(self, x: np.ndarray) -> np.ndarray:
         nodes, name = [], "x"
@@ -69,15 +72,15 @@ def _float_info(name: str, shape: tuple[int, ...]) -> object:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
-def chain_requantiser(chain: FloatChain, quantiser: Quantiser, precision: str) -> Requantiser:
+def chain_requantiser(chain: FloatChain, quantiser: Quantiser, reference: str) -> Requantiser:
     """Exact integer form of ``chain`` over all reachable codes of its source.
 
     Args:
         chain: nodes from an integer tensor to a Quant, the Quant included.
         quantiser: parameters of that Quant (one scale for all channels).
-        precision: "float32" or "float64", the arithmetic of the reference.
+        reference: "qonnx" or "contract" (`Interpreter.reference`).
     """
-    evaluate = ChainEvaluator(chain, quantiser, precision)
+    evaluate = ChainEvaluator(chain, quantiser, reference)
     steps = _step_function(evaluate, chain.source.range)
     if len({(s, f, t.tobytes()) for s, f, t in zip(*_parts(steps), strict=True)}) == 1:
         steps = StepFunction(steps.inputs, steps.sign[:1], steps.first[:1], steps.steps[:1])

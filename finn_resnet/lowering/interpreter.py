@@ -1,7 +1,7 @@
 """Walks a QONNX graph in order, follows its integer codes and emits the hardware nodes.
 
 One function per operator lives in the layer modules; the interpreter holds what they share: the
-known tensors, the builder, the findings, and the precision of the reference.
+known tensors, the builder, the findings, and what the reference is.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Unsupported(Exception):
     """A node cannot become hardware; ``args`` are (reason, remedy)."""
 
 
-class NeedsFloat64(Exception):
-    """float32 execution of the original is not exact: its reference is the graph in float64."""
+class NeedsContract(Exception):
+    """float32 execution of the original is not exact: its reference is the contract."""
 
 
 Handler = Callable[["Interpreter", NodeProto], None]
@@ -43,9 +43,11 @@ Handler = Callable[["Interpreter", NodeProto], None]
 class Interpreter:
     """State of one walk; see the module."""
 
-    def __init__(self, model: ModelWrapper, handlers: dict[str, Handler], precision: str) -> None:
+    def __init__(self, model: ModelWrapper, handlers: dict[str, Handler], reference: str) -> None:
         self.model = model
-        self.precision = precision
+        self.reference = reference
+        """"qonnx": its float32 execution, all sums of which are exact; "contract": exact numbers
+        (docs/equality.md)."""
         self.builder = HardwareGraphBuilder()
         self.findings: list[Finding] = []
         self.tensors: dict[str, Tensor] = {}
@@ -126,9 +128,9 @@ class Interpreter:
         raise Unsupported(f"input {name} is a constant", "fold the constant arithmetic")
 
     def needs_exact_float32(self, exact: bool) -> None:
-        """Leave for the float64 reference unless float32 execution is exact here."""
-        if not exact and self.precision == "float32":
-            raise NeedsFloat64
+        """Leave for the contract unless float32 execution is exact here."""
+        if not exact and self.reference == "qonnx":
+            raise NeedsContract
 
     def check_sum(self, tensor: CodeTensor) -> None:
         """float32 sums are exact below 2^24 on one power-of-two grid."""

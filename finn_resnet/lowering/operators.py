@@ -7,7 +7,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 from finn_resnet.lowering.arithmetic import extend_chain, lower_add, lower_relu, lower_reshape
 from finn_resnet.lowering.channel_requant import lower_channel_requant
 from finn_resnet.lowering.convolution import lower_conv, lower_dense
-from finn_resnet.lowering.interpreter import Handler, Interpreter, NeedsFloat64
+from finn_resnet.lowering.interpreter import Handler, Interpreter, NeedsContract
 from finn_resnet.lowering.pooling import lower_average_pool, lower_global_average, lower_max_pool
 from finn_resnet.lowering.quantisation import lower_quant
 
@@ -36,10 +36,10 @@ HANDLERS: dict[str, Handler] = {
 def interpret(model: ModelWrapper) -> Interpreter:
     """Follow the integer codes of a tidied QONNX model.
 
-    The reference is qonnx's float32 execution as long as that is exact, else the same graph in
-    float64; `Interpreter.precision` says which.
+    The reference is qonnx's float32 execution as long as that is exact, else the contract;
+    `Interpreter.reference` says which.
     """
     try:
-        return Interpreter(model, HANDLERS, "float32").run()
-    except NeedsFloat64:
-        return Interpreter(model, HANDLERS, "float64").run()
+        return Interpreter(model, HANDLERS, "qonnx").run()
+    except NeedsContract:
+        return Interpreter(model, HANDLERS, "contract").run()

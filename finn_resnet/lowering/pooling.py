@@ -7,8 +7,8 @@ from fractions import Fraction
 from onnx import NodeProto
 
 from finn_resnet.importing.quantiser import power_of_two_exponent
+from finn_resnet.lowering.attributes import attributes
 from finn_resnet.lowering.convolution import Geometry, read_geometry
-from finn_resnet.lowering.float64_ops import attributes
 from finn_resnet.lowering.interpreter import Interpreter, Unsupported
 from finn_resnet.lowering.tensors import CodeTensor
 from finn_resnet.numerics.ranges import Range

@@ -109,7 +109,7 @@ def _through_chain(
     constants = {name: interpreter.model.get_initializer(name) for name in node.input[1:4]}
     constants = {name: np.asarray(value, np.float32) for name, value in constants.items()}
     chain = chain.extended(node, constants)
-    map_ = chain_requantiser(chain, quantiser, interpreter.precision)
+    map_ = chain_requantiser(chain, quantiser, interpreter.reference)
     interpreter.chains[node.name] = (chain, map_)
     return interpreter.emit_requant(
         chain.source, node.output[0], map_, scale=fractions_of(quantiser.scale)

@@ -46,3 +46,19 @@ def round_shift(x: np.ndarray, shift: int, rounding: str) -> np.ndarray:
     floor = x >> shift
     rest = x - (floor << shift)
     return floor + _RAISE[rounding](x, floor, rest, 1 << (shift - 1))
+
+
+def round_ratio(numerator: int, denominator: int, rounding: str) -> int:
+    """Round the exact quotient to an integer; ``denominator`` is positive."""
+    floor, rest = divmod(numerator, denominator)
+    # Doubled, so that the half is an integer.
+    raised = _RAISE[rounding](numerator, floor, 2 * rest, denominator)
+    return floor + int(raised)
+
+
+def round_float(values: np.ndarray, rounding: str) -> np.ndarray:
+    """Round float64 values to int64 as `round_shift` rounds; exact for what float64 holds."""
+    floor = np.floor(values)
+    rest = values - floor
+    raised = _RAISE[rounding](values, floor.astype(np.int64), 2 * rest, 1)
+    return floor.astype(np.int64) + raised

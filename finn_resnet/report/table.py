@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from finn_resnet.report.simulation_table import simulation_line
+from finn_resnet.report.verification_line import verification_line
 
 RESOURCES = {"dsp": "DSP", "lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram": "URAM"}
 
@@ -123,7 +124,7 @@ def result_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("throughput (cost model)", _throughput_line(report["throughput"])),
         ("parallelism search", _parallelism_line(report["optimisations"])),
         ("simulation of the C++", _simulation_line(report["simulation"])),
-        ("verification", _verification_line(report["verification"])),
+        ("verification", verification_line(report["verification"])),
         ("stream sizing", _sizing_line(report["optimisations"])),
         ("stream buffers", _buffer_line(report["totals"])),
         ("skip buffers by formula", _formula_line(report["optimisations"])),
@@ -154,18 +155,6 @@ def _simulation_line(section: dict[str, Any] | None) -> str:
     if section is None:
         return "not run: the rate and the stream depths are unproven"
     return simulation_line(section)
-
-
-def _verification_line(section: dict[str, Any] | None) -> str:
-    if section is None:
-        return "not run: the C++ has not been compared with the model"
-    line = (
-        f"{section['mismatched_codes']:,} of {section['compared_codes']:,} codes differ on "
-        f"{section['images']:,} images"
-    )
-    if section["first_mismatch"]:
-        line += f"; first: {section['first_mismatch']}"
-    return line
 
 
 def _buffer_line(totals: dict[str, Any] | None) -> str:

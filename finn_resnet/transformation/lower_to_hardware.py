@@ -11,7 +11,7 @@ from finn_resnet.lowering.boundary import add_outputs, all_findings, drop_unread
 from finn_resnet.lowering.operators import interpret
 
 REFERENCE_PROPERTY = "finn_resnet_reference"
-"""Metadata key: "float32" or "float64", the arithmetic whose codes the hardware reproduces."""
+"""Metadata key: "qonnx" or "contract", whose codes the hardware reproduces (docs/equality.md)."""
 
 
 class LowerToHardware(Transformation):
@@ -34,5 +34,5 @@ class LowerToHardware(Transformation):
         drop_unread(interpreter.builder, {tensor.name for tensor in model.graph.output})
         insert_forks(interpreter.builder)
         interpreter.builder.install(model)
-        model.set_metadata_prop(REFERENCE_PROPERTY, interpreter.precision)
+        model.set_metadata_prop(REFERENCE_PROPERTY, interpreter.reference)
         return model, False

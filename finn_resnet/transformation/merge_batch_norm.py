@@ -14,7 +14,7 @@ from qonnx.transformation.general import RemoveUnusedTensors
 from finn_resnet.custom_ops.base import DOMAIN
 from finn_resnet.importing.quantiser import is_quant, read_quantiser
 from finn_resnet.importing.tidy import TidyQonnx
-from finn_resnet.lowering.float64_ops import attributes
+from finn_resnet.lowering.attributes import attributes
 from finn_resnet.lowering.operators import interpret
 from finn_resnet.lowering.tensors import FloatChain
 from finn_resnet.numerics.requantiser import Requantiser

@@ -1,4 +1,4 @@
-"""Where each quantised tensor of the original can be seen in a run of the generated C++."""
+"""Where each tensor of the original can be seen in a run of the generated C++."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class Observation:
 
 
 def observe(
-    model: ModelWrapper, project: Project, tensors: list[str], *, missing_ok: bool = False
+    model: ModelWrapper, project: Project, tensors: list[str], required: set[str]
 ) -> list[Observation]:
     """Find every tensor of ``tensors`` (names of the original) in a generated project.
 
     Args:
         model: the hardware graph the project was generated from.
         project: its description.
-        tensors: quantised tensors of the original.
-        missing_ok: leave out tensors whose rounding a build was asked to drop.
+        tensors: tensors of the original that hold integers times a scale.
+        required: those of them that must be seen.
 
     Raises:
-        LookupError: a tensor can be seen nowhere; every transformation has to record where it
-            moves a quantised tensor.
+        LookupError: a required tensor can be seen nowhere; every transformation has to record
+            where it moves a tensor.
     """
     streams = {tensor.name for tensor in project.tensors}
     probes = {(p.node, p.kind): p.id for p in project.probes}
@@ -70,10 +70,13 @@ def observe(
             if found is not None:
                 map_ = found.map_.then(map_)
                 return Observation(tensor, found.node, map_, found.stream, found.probe)
-        if missing_ok:
-            return None
-        raise LookupError(f"tensor {tensor} of the original is seen nowhere in the hardware graph")
+        return None
 
+    unseen = [tensor for tensor in tensors if tensor in required and find(tensor) is None]
+    if unseen:
+        raise LookupError(
+            f"tensor {unseen[0]} of the original is seen nowhere in the hardware graph"
+        )
     return [seen for tensor in tensors if (seen := find(tensor)) is not None]
 
 

@@ -15,8 +15,9 @@ from finn_resnet.generation.project_file import load_project
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.runner import run_codes
 from finn_resnet.transformation.graph_edit import as_op, nodes_of
-from finn_resnet.verification.observation import Observation, observe
-from finn_resnet.verification.reference import Reference
+from finn_resnet.verification.observation import observe
+from finn_resnet.verification.output_port import OutputPort, output_ports
+from finn_resnet.verification.reference import Reference, ReferenceRun
 
 BATCH = 25
 """Pictures per step: bounds the memory of reference and dumps."""
@@ -46,6 +47,11 @@ class Mismatch:
 class Verification:
     """Result of a comparison; ``mismatches`` counts differing codes by tensor.
 
+    ``definition`` says what the codes are compared with: "qonnx" (its float32 execution),
+    "contract" or "hardware graph" (docs/equality.md). With the contract, ``float32_differences``
+    counts by tensor the codes that qonnx has otherwise in float32, and ``unexplained`` those of
+    them that float32's error does not explain: these fail the run as a mismatch does. Tensors named
+    "... (port)" are bytes of the output port, "... (values)" what the host makes of them.
     ``accuracy_*`` are fractions of correctly labelled pictures, None without labels.
     ``reference_s`` and ``accelerator_s`` are the seconds the execution of the model and the runs of
     the C++ took; the latter include recording every compared stream.
@@ -59,7 +65,9 @@ class Verification:
     mismatched_labels: int = 0
     accuracy_reference: float | None = None
     accuracy_accelerator: float | None = None
-    reference_precision: str = "float32"
+    definition: str = "qonnx"
+    float32_differences: dict[str, int] = field(default_factory=dict)
+    unexplained: dict[str, int] = field(default_factory=dict)
     accelerator_labels: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     reference_labels: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     reference_s: float = 0.0
@@ -70,12 +78,30 @@ class Verification:
         """Differing codes over all tensors."""
         return sum(self.mismatches.values())
 
+    @property
+    def failure(self) -> str | None:
+        """One line that says why the run failed, None where it did not."""
+        if self.mismatched_codes:
+            return (
+                f"{self.mismatched_codes:,} codes of the C++ differ from the model; first: "
+                f"{self.first_mismatch}"
+            )
+        if self.mismatched_labels:
+            return f"{self.mismatched_labels:,} labels of the C++ differ from the model's"
+        if self.unexplained:
+            tensor, count = next(iter(self.unexplained.items()))
+            return (
+                f"{count:,} values of tensor {tensor} differ from qonnx's float32 execution by "
+                "more than float32's error"
+            )
+        return None
+
     def add(self, other: Verification) -> None:
         """Take in the comparison of the pictures that follow; accuracies are scored at the end."""
         self.images += other.images
         self.compared_codes += other.compared_codes
-        for tensor, count in other.mismatches.items():
-            self.mismatches[tensor] = self.mismatches.get(tensor, 0) + count
+        for name in ("mismatches", "float32_differences", "unexplained"):
+            _add_counts(getattr(self, name), getattr(other, name))
         self.first_mismatch = self.first_mismatch or other.first_mismatch
         self.mismatched_labels += other.mismatched_labels
         for name in ("accelerator_labels", "reference_labels"):
@@ -88,6 +114,11 @@ class Verification:
         if labels is not None and len(labels):
             self.accuracy_reference = float((self.reference_labels == labels).mean())
             self.accuracy_accelerator = float((self.accelerator_labels == labels).mean())
+
+
+def _add_counts(total: dict[str, int], other: dict[str, int]) -> None:
+    for tensor, count in other.items():
+        total[tensor] = total.get(tensor, 0) + count
 
 
 def to_pictures(images: np.ndarray) -> np.ndarray:
@@ -136,15 +167,23 @@ class Comparison:
         self._executable = compile_project(Path(project_dir), ap_int=ap_int, probes=every_tensor)
         self._project = load_project(self._executable.parent)
         reference = self._reference
-        wanted = reference.tensors if every_tensor else _quantised_outputs(reference)
-        self._observations = observe(model, self._project, wanted, missing_ok=missing_ok)
+        self._ports = output_ports(model, self._project)
+        self._observations = []
+        if every_tensor:
+            self._observations = observe(
+                model,
+                self._project,
+                reference.inner_tensors,
+                set() if missing_ok else set(reference.tensors),
+            )
         self._streams = sorted({o.stream for o in self._observations if o.stream is not None})
 
     def empty(self) -> Verification:
         """The comparison of no pictures yet."""
+        ports = [f"{port.output} (port)" for port in self._ports]
         return Verification(
-            compared_tensors=[seen.tensor for seen in self._observations],
-            reference_precision=self._reference.precision,
+            compared_tensors=[*(seen.tensor for seen in self._observations), *ports],
+            definition=self._reference.definition,
         )
 
     def run(self, pictures: np.ndarray, first: int = 0) -> Verification:
@@ -162,15 +201,39 @@ class Comparison:
         run = run_codes(self._executable, codes, tensors=self._streams, probes=self._probes)
         result.accelerator_s = time.perf_counter() - start
         start = time.perf_counter()
-        values = self._reference.run(pictures)
+        expected = self._reference.run(pictures)
         result.reference_s = time.perf_counter() - start
-        expected = dict(self._reference.codes(values))
+        result.float32_differences = expected.float32_differences
+        result.unexplained = expected.unexplained
         for seen in self._observations:
-            _compare(result, seen, expected[seen.tensor], seen.codes(run, self._project), first)
-        outputs = values[self._reference.outputs[0]]
-        _collect_labels(result, outputs, _first_output(self._model, run))
+            wanted = self._reference.integers(expected, seen.tensor)
+            found = np.moveaxis(seen.codes(run, self._project), -1, 1)
+            _compare(result, seen.tensor, seen.node, wanted, found, first)
+        for port in self._ports:
+            self._compare_port(result, port, expected, port.codes(run), first)
         result.images = len(pictures)
         return result
+
+    def _compare_port(
+        self,
+        result: Verification,
+        port: OutputPort,
+        expected: ReferenceRun,
+        found: np.ndarray,
+        first: int,
+    ) -> None:
+        """Codes, float values and, of the first output, labels."""
+        wanted = self._reference.integers(expected, port.output)
+        codes = np.moveaxis(found, -1, 1).reshape(wanted.shape)
+        _compare(result, f"{port.output} (port)", port.node, wanted, codes, first)
+        values = port.values(found).reshape(wanted.shape)
+        off = self._reference.off_values(expected, port.output, values)
+        name = f"{port.output} (values)"
+        if off.any() and not np.any(codes != wanted):
+            _add_counts(result.mismatches, {name: int(off.sum())})
+        if port is self._ports[0]:
+            reference = self._reference.values(expected, port.output)
+            _collect_labels(result, reference, values)
 
 
 def verify_project(
@@ -219,32 +282,25 @@ def verify_project(
     return result
 
 
-def _quantised_outputs(reference: Reference) -> list[str]:
-    return [name for name in reference.outputs if name in reference.scales]
-
-
 def _compare(
-    result: Verification, seen: Observation, expected: np.ndarray, found: np.ndarray, start: int
+    result: Verification,
+    tensor: str,
+    node: str,
+    expected: np.ndarray,
+    found: np.ndarray,
+    start: int,
 ) -> None:
-    """Count differing codes; ``found`` is NHWC, ``expected`` in the original's layout."""
-    found = np.moveaxis(found, -1, 1).reshape(expected.shape)
+    """Count differing codes; both in the original's layout."""
+    found = found.reshape(expected.shape)
     result.compared_codes += expected.size
     wrong = np.argwhere(found != expected)
     if not len(wrong):
         return
-    result.mismatches[seen.tensor] = len(wrong)
+    result.mismatches[tensor] = len(wrong)
     if result.first_mismatch is None:
         at = tuple(int(i) for i in wrong[0])
         index = (at[0] + start, *at[1:])
-        result.first_mismatch = Mismatch(
-            seen.tensor, seen.node, index, int(expected[at]), int(found[at])
-        )
-
-
-def _first_output(model: ModelWrapper, run) -> np.ndarray:
-    """Float values of the accelerator's first output."""
-    node = nodes_of(model, "DequantizeOutput")[0]
-    return as_op(node).dequantise(next(iter(run.outputs.values())).astype(np.int64))
+        result.first_mismatch = Mismatch(tensor, node, index, int(expected[at]), int(found[at]))
 
 
 def _collect_labels(result: Verification, expected: np.ndarray, found: np.ndarray) -> None:

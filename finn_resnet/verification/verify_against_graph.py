@@ -16,6 +16,7 @@ from qonnx.core.onnx_exec import execute_onnx
 from finn_resnet.generation.project_file import load_project
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.runner import run_codes
+from finn_resnet.verification.output_port import output_ports
 from finn_resnet.verification.verify import Mismatch, Verification, input_codes
 
 
@@ -27,7 +28,8 @@ def verify_against_graph(
     ap_int: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
-    """Run pictures through the C++ and through the graph's custom ops, compare every stream.
+    """Run pictures through the C++ and through the graph's custom ops, compare every stream and
+    what leaves the output port.
 
     Args:
         model: hardware graph the project was generated from.
@@ -44,14 +46,22 @@ def verify_against_graph(
         SimulationError: the C++ broke one of its own rules.
     """
     executable = compile_project(Path(project_dir), ap_int=ap_int)
-    names = [tensor.name for tensor in load_project(executable.parent).tensors]
-    result = Verification(compared_tensors=names, reference_precision="integer")
+    project = load_project(executable.parent)
+    names = [tensor.name for tensor in project.tensors]
+    ports = output_ports(model, project)
+    result = Verification(
+        compared_tensors=[*names, *(port.port.tensor for port in ports)],
+        definition="hardware graph",
+    )
     for index in range(len(pictures)):
         picture = pictures[index : index + 1]
-        found = run_codes(executable, input_codes(model, picture), tensors=names).tensors
+        run = run_codes(executable, input_codes(model, picture), tensors=names)
         expected = execute_onnx(model, {model.graph.input[0].name: picture}, True)
         for name in names:
-            _compare(result, model, name, index, expected[name], found[name])
+            _compare(result, model, name, index, expected[name], run.tensors[name])
+        for port in ports:
+            tensor = port.port.tensor
+            _compare(result, model, tensor, index, expected[tensor], port.codes(run))
         result.images += 1
         if progress is not None:
             progress(result.images, len(pictures))

@@ -78,7 +78,10 @@ REPORT = {
         "images": 10,
         "compared_codes": 99_999,
         "mismatched_codes": 0,
+        "float32_differences": 0,
         "first_mismatch": None,
+        "failure": None,
+        "definition": "qonnx",
     },
     "optimisations": {
         "merge_downsample": {
@@ -153,7 +156,7 @@ def test_sections_not_run_say_so():
 @pytest.mark.parametrize(
     ("section", "key", "value", "figure"),
     [
-        ("verification", "first_mismatch", {"tensor": "conv7"}, "conv7"),
+        ("verification", "failure", "3 labels of the C++ differ", "3 labels of the C++ differ"),
         ("simulation", "deadlock", "deadlock at cycle 5: conv1 waits", "deadlock at cycle 5"),
         ("simulation", "interrupted", True, "the first 4 of 4 frames, then interrupted"),
     ],
@@ -163,6 +166,15 @@ def test_failures_stand_out(section, key, value, figure):
     report[section][key] = value
     assert figure in shown(report)
     assert figure not in shown(REPORT)
+
+
+def test_the_contract_is_never_passed_off_as_qonnx():
+    report = copy.deepcopy(REPORT)
+    assert "0 of 99,999 codes differ from qonnx's execution of the model" in shown(report)
+    report["verification"] |= {"definition": "contract", "float32_differences": 44}
+    text = shown(report)
+    assert "0 of 99,999 codes differ from the contract" in text
+    assert "differs from qonnx's float32 execution in 44 codes" in text
 
 
 def layer(name: str, op: str, **values: object) -> dict[str, object]:

@@ -26,12 +26,16 @@ def outputs_of(model, pictures: np.ndarray) -> list[np.ndarray]:
 
 
 def assert_same_outputs(original, hardware, pictures: np.ndarray) -> None:
-    """Outputs of the hardware graph equal the reference's, as float32 values."""
+    """Outputs of the hardware graph are the reference's integers times their scale."""
     reference = Reference(original)
-    expected = reference.run(pictures)
-    assert hardware.get_metadata_prop(REFERENCE_PROPERTY) == reference.precision
+    run = reference.run(pictures)
+    assert hardware.get_metadata_prop(REFERENCE_PROPERTY) == reference.definition
     for name, found in zip(reference.outputs, outputs_of(hardware, pictures), strict=True):
-        np.testing.assert_array_equal(found, np.asarray(expected[name], np.float32))
+        expected = reference.integers(run, name)
+        scale = np.array([float(s) for s in reference.scale(name)])
+        step = scale.reshape(1, -1, *(1,) * (found.ndim - 2))
+        np.testing.assert_array_equal(np.rint(found / step), expected)
+        assert not reference.off_values(run, name, found).any()
 
 
 @given(seeds, feature_sets)
