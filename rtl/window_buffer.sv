@@ -317,5 +317,5 @@ module window_buffer #(
       assign forward_data[l] = FORWARD != 0 ? past[(l*AGES+FORWARD_AGE)*WIDTH+:WIDTH] : '0;
     end
   endgenerate
-  wire unused = &{1'b0, frame_last, forward_ready, row_slot};
+  wire unused = &{1'b0, frame_last, forward_ready, row_slot, group_slot};
 endmodule
