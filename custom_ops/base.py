@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 from onnx import NodeProto
 from qonnx.custom_op.base import CustomOp
 
+from finn_resnet.custom_ops.streams import PictureStream, Stream
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.numerics.requantiser import Requantiser
 
@@ -42,23 +45,121 @@ def to_container(codes: np.ndarray) -> np.ndarray:
     return codes.astype(np.float64 if wide else np.float32)
 
 
-class HardwareOp(CustomOp):
-    """Base class of all our custom ops.
+class SearchRole(Enum):
+    """What an op is to the search for unroll factors."""
 
-    A subclass lists its attributes in `attributes`, names its output shapes in `output_shapes`
-    and computes int64 codes in `compute`.
+    ENGINE = "engine"
+    """One decision is about it and the ops that serve it."""
+    SERVED = "served"
+    """Part of the engine that reads it: a window buffer, a parameter task."""
+    FOLLOWER = "follower"
+    """Takes the layout of the engine that feeds it."""
+    ADAPTER = "adapter"
+    """Inserted where two layouts meet."""
+    HOST = "host"
+    """Runs on the processor, not in the fabric."""
+
+
+class WriteOrder(Enum):
+    """How an op writes the lanes of a picture, which decides the depth of the streams behind it."""
+
+    TOGETHER = "together"
+    """A token to every lane at once, at the pace of its input."""
+    PIXEL = "pixel"
+    """All channel groups of a column group in a burst."""
+    LANES_IN_TURN = "lanes in turn"
+    """All channel groups of some columns, then those of the next."""
+
+
+class Operand:
+    """A named input of an op: its tensor, None where the node has no such input."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, op: HardwareOp, owner: type | None = None) -> str | None:
+        index = op.index_of(self._name)
+        return None if index is None else op.onnx_node.input[index]
+
+
+class HardwareOp(CustomOp):
+    """Base class of all our custom ops: the one declaration of what an operator is.
+
+    A subclass lists its attributes in `attributes`, its ports in `operands`, `results`,
+    `input_streams` and `output_streams`, and computes int64 codes in `compute`. What the rest of
+    the package knows of an operator beyond that are its cost (`finn_resnet.parallelism.costs`) and
+    its code (`finn_resnet.generation.registry`).
     """
 
-    is_host = False
-    """True for the nodes that run on the processor, not in the fabric."""
+    role: SearchRole = SearchRole.FOLLOWER
+    """Part the op plays in the parallelism search."""
+    write_order: WriteOrder = WriteOrder.TOGETHER
+    """How it writes its pictures."""
+    extents: ClassVar[tuple[str, ...]] = ()
+    """Attributes that must be at least 1."""
+    unrolled: Mapping[str, str] = MappingProxyType({})
+    """Unroll factor -> the extent it unrolls; it lies between 1 and that."""
+    factors: ClassVar[Mapping[str, str]] = {}
+    """What the search decides (a field of `EngineFactors`) -> the attribute it is written to."""
+    lane_attribute: ClassVar[str] = "lanes"
+    """Attribute of a follower that takes the number of lanes."""
+
+    @property
+    def is_host(self) -> bool:
+        """Whether it runs on the processor: the whole class does, or no node of it."""
+        return type(self).role is SearchRole.HOST
 
     def attributes(self) -> AttributeTypes:
         """Own attributes as qonnx tuples (type, required, default[, allowed values])."""
         raise NotImplementedError
 
+    def operands(self) -> tuple[str, ...]:
+        """Names of the inputs, by position."""
+        return ("x",)
+
+    def results(self) -> tuple[str, ...]:
+        """Names of the outputs, by position."""
+        return ("out",)
+
+    def index_of(self, operand: str) -> int | None:
+        """Position of an input by its name; None where the node has none."""
+        names = self.operands()
+        return names.index(operand) if operand in names else None
+
+    def input_streams(self) -> tuple[Stream | None, ...]:
+        """The stream read at every input; None where a constant is read, or on the host."""
+        return (None,) * len(self.operands())
+
+    def output_streams(self) -> tuple[Stream | None, ...]:
+        """The stream written at every output; None on the host."""
+        return (None,) * len(self.results())
+
     def output_shapes(self) -> list[tuple[int, ...]]:
         """Shape of every output in the graph (NHWC unless the op says otherwise)."""
-        raise NotImplementedError
+        return [stream.shape for stream in self.output_streams()]
+
+    def styles(self, name: str) -> tuple[str, ...]:
+        """Legal values of a style attribute, sorted; empty where any value is legal."""
+        _, _, _, *legal = self.get_nodeattr_types()[name]
+        return tuple(sorted(legal[0])) if legal else ()
+
+    def follow(self, lanes: int, ch_par: int) -> None:
+        """Take the layout of the engine that feeds the node (followers only)."""
+        self.set_nodeattr("ch_par", ch_par)
+        self.set_nodeattr(self.lane_attribute, lanes)
+
+    @property
+    def relays_skip(self) -> bool:
+        """Whether a residual branch that passes through goes on waiting where it came from."""
+        return False
+
+    def tail_share(self) -> float:
+        """Share of a frame's work that can only be done once its last input token is there."""
+        return 0.0
+
+    def mac_counts(self) -> dict[tuple[int, int], int]:
+        """Multiply-accumulates of a frame by (bits of a code, bits of a weight)."""
+        return {}
 
     def compute(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """Exact integer semantics.
@@ -72,15 +173,32 @@ class HardwareOp(CustomOp):
         raise NotImplementedError
 
     def problems(self) -> list[str]:
-        """What is wrong with the attributes: empty when the node is legal."""
-        return []
+        """What is wrong with the node: empty when it is legal."""
+        found = self.check_positive(*self.extents)
+        for factor, extent in self.unrolled.items():
+            found += self.check_parallel(factor, extent)
+        for name in self.requant_attributes():
+            found += self.check_requantiser(name)
+        for names, given, kind in (
+            (self.operands(), self.onnx_node.input, "inputs"),
+            (self.results(), self.onnx_node.output, "outputs"),
+        ):
+            if len(names) != len(given):
+                found.append(f"needs {len(names)} {kind}, found {len(given)}")
+        return found
+
+    def requant_attributes(self) -> list[str]:
+        """Names of the attributes that hold requantisers."""
+        return [name for name in self.attributes() if name.endswith("requant")]
 
     def get_nodeattr_types(self) -> AttributeTypes:
         """Own attributes and the stream depths every hardware node has."""
-        own = dict(self.attributes())
-        if not self.is_host:
-            own["out_depths"] = ("ints", False, [])
-        return own
+        # qonnx asks at every access of an attribute; the answer belongs to the class.
+        kind = type(self)
+        if "_attribute_types" not in kind.__dict__:
+            depths = {} if self.is_host else {"out_depths": ("ints", False, [])}
+            kind._attribute_types = {**self.attributes(), **depths}
+        return kind._attribute_types
 
     def depths(self) -> list[int]:
         """Stream depth in tokens per lane of each output; 2 where none is set."""
@@ -112,6 +230,10 @@ class HardwareOp(CustomOp):
         """Range of each output given those of the inputs; None leaves the annotation alone."""
         return [None] * len(self.onnx_node.output)
 
+    def input_picture(self) -> PictureStream | None:
+        """The first picture the node reads, None if it reads none."""
+        return next((s for s in self.input_streams() if isinstance(s, PictureStream)), None)
+
     def execute_node(self, context: dict[str, np.ndarray], graph: Any) -> None:
         """Run `compute` on the tensors of ``context``."""
         inputs = [to_codes(context[name]) for name in self.onnx_node.input]
@@ -126,6 +248,11 @@ class HardwareOp(CustomOp):
         """Problems of integer attributes that must be at least 1."""
         values = zip(names, self.attrs(*names), strict=True)
         return [f"{name} = {value} must be at least 1" for name, value in values if value < 1]
+
+    def check_not_negative(self, *names: str) -> list[str]:
+        """Problems of integer attributes that must be at least 0."""
+        values = zip(names, self.attrs(*names), strict=True)
+        return [f"{name} = {value} must not be negative" for name, value in values if value < 0]
 
     def check_parallel(self, name: str, total: str) -> list[str]:
         """Problems of an unroll factor that must lie between 1 and the extent it unrolls."""

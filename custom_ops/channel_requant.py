@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp
+from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp, SearchRole
 
 
 class ChannelRequant(HardwareOp):
@@ -17,11 +17,15 @@ class ChannelRequant(HardwareOp):
     StreamRequant.
     """
 
-    is_host = True
+    role = SearchRole.HOST
 
     def attributes(self) -> AttributeTypes:
         """``shape``: of x."""
         return {"requant": ("s", True, ""), "shape": ("ints", True, [])}
+
+    def operands(self) -> tuple[str, ...]:
+        """Codes and both scales."""
+        return ("x", "in_scale", "out_scale")
 
     def output_shapes(self) -> list[tuple[int, ...]]:
         """As the input."""

@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp
+from finn_resnet.custom_ops.base import (
+    AttributeTypes,
+    HardwareOp,
+    Operand,
+    SearchRole,
+    WriteOrder,
+)
+from finn_resnet.custom_ops.streams import PictureStream, Stream
 from finn_resnet.numerics.ranges import Range
 
-_PICTURE: AttributeTypes = {
+PICTURE: AttributeTypes = {
     "h": ("i", True, 1),
     "w": ("i", True, 1),
     "ch": ("i", True, 1),
 }
-_PARALLEL: AttributeTypes = {"ch_par": ("i", False, 1), "lanes": ("i", False, 1)}
+PARALLEL: AttributeTypes = {"ch_par": ("i", False, 1), "lanes": ("i", False, 1)}
 
 
 class ElementwiseOp(HardwareOp):
-    """Base of the nodes that work on tokens of ``ch_par`` channels in ``lanes`` column lanes."""
+    """Base of the nodes that work on tokens of ``ch_par`` channels in ``lanes`` column lanes.
 
-    def output_shapes(self) -> list[tuple[int, ...]]:
+    Every input and output is the same picture in the same layout unless the op says otherwise.
+    """
+
+    extents = ("h", "w", "ch")
+    unrolled: ClassVar = {"ch_par": "ch", "lanes": "w"}
+
+    def picture(self) -> PictureStream:
+        """The picture in the node's layout."""
+        return PictureStream(*self.attrs("h", "w", "ch", "lanes", "ch_par"))
+
+    def input_streams(self) -> tuple[Stream, ...]:
+        """The picture, once per input."""
+        return (self.picture(),) * len(self.operands())
+
+    def output_streams(self) -> tuple[Stream, ...]:
         """The picture, once per output."""
-        return [(1, *self.attrs("h", "w", "ch"))] * len(self.onnx_node.output)
+        return (self.picture(),) * len(self.results())
 
-    def problems(self) -> list[str]:
-        """Extents and unroll factors."""
-        return [
-            *self.check_positive("h", "w", "ch"),
-            *self.check_parallel("ch_par", "ch"),
-            *self.check_parallel("lanes", "w"),
-        ]
+    @property
+    def relays_skip(self) -> bool:
+        """A residual branch passes through what has one input and one output."""
+        return len(self.operands()) == len(self.results()) == 1
+
+    def total_range(self, *codes: Range) -> Range:
+        """Range of what ``requant`` sees, given those of the inputs."""
+        return codes[0]
 
 
 class StreamFork(ElementwiseOp):
@@ -36,7 +60,11 @@ class StreamFork(ElementwiseOp):
 
     def attributes(self) -> AttributeTypes:
         """``copies``: number of outputs."""
-        return {**_PICTURE, **_PARALLEL, "copies": ("i", True, 2)}
+        return {**PICTURE, **PARALLEL, "copies": ("i", True, 2)}
+
+    def results(self) -> tuple[str, ...]:
+        """One for every copy."""
+        return tuple(f"out{index}" for index in range(self.get_nodeattr("copies")))
 
     def compute(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """The input, once per output."""
@@ -46,21 +74,21 @@ class StreamFork(ElementwiseOp):
         """The input's."""
         return [inputs[0]] * len(self.onnx_node.output)
 
-    def problems(self) -> list[str]:
-        """Also: ``copies`` must be the number of outputs."""
-        copies, outputs = self.get_nodeattr("copies"), len(self.onnx_node.output)
-        wrong = [] if copies == outputs else [f"copies = {copies} but the node has {outputs}"]
-        return super().problems() + wrong
-
 
 class StreamAdd(ElementwiseOp):
     """Residual addition ``requant((a << shift_a) + (b << shift_b))``."""
 
+    a, b = Operand(), Operand()
+
+    def operands(self) -> tuple[str, ...]:
+        """Both summands."""
+        return ("a", "b")
+
     def attributes(self) -> AttributeTypes:
         """``shift_a``/``shift_b`` align both operands to the finer scale."""
         return {
-            **_PICTURE,
-            **_PARALLEL,
+            **PICTURE,
+            **PARALLEL,
             "shift_a": ("i", False, 0),
             "shift_b": ("i", False, 0),
             "requant": ("s", False, ""),
@@ -83,16 +111,8 @@ class StreamAdd(ElementwiseOp):
         return [self.requantiser().output_range(self.total_range(a, b)) if known else None]
 
     def problems(self) -> list[str]:
-        """Also: alignment shifts and requantiser."""
-        return [
-            *super().problems(),
-            *[
-                f"{name} = {self.get_nodeattr(name)} must not be negative"
-                for name in ("shift_a", "shift_b")
-                if self.get_nodeattr(name) < 0
-            ],
-            *self.check_requantiser("requant"),
-        ]
+        """Also: alignment shifts."""
+        return super().problems() + self.check_not_negative("shift_a", "shift_b")
 
 
 class StreamRequant(ElementwiseOp):
@@ -101,8 +121,8 @@ class StreamRequant(ElementwiseOp):
     def attributes(self) -> AttributeTypes:
         """See class."""
         return {
-            **_PICTURE,
-            **_PARALLEL,
+            **PICTURE,
+            **PARALLEL,
             "requant": ("s", True, ""),
             "fused_tensors": ("s", False, ""),
         }
@@ -115,18 +135,20 @@ class StreamRequant(ElementwiseOp):
         """Of the requantised codes."""
         return [self.requantiser().output_range(inputs[0]) if inputs[0] is not None else None]
 
-    def problems(self) -> list[str]:
-        """Also: the requantiser."""
-        return super().problems() + self.check_requantiser("requant")
-
 
 class StreamWidthAdapter(ElementwiseOp):
     """Regroup a stream's channels and columns for a consumer with other unroll factors."""
 
+    role = SearchRole.ADAPTER
+    write_order = WriteOrder.LANES_IN_TURN
+    unrolled: ClassVar = {
+        "in_ch_par": "ch", "out_ch_par": "ch", "in_lanes": "w", "out_lanes": "w"
+    }  # fmt: skip
+
     def attributes(self) -> AttributeTypes:
         """Channel parallelism and lanes on both sides."""
         return {
-            **_PICTURE,
+            **PICTURE,
             "in_ch_par": ("i", True, 1),
             "in_lanes": ("i", True, 1),
             "out_ch_par": ("i", True, 1),
@@ -141,12 +163,10 @@ class StreamWidthAdapter(ElementwiseOp):
         """The input's."""
         return [inputs[0]]
 
-    def problems(self) -> list[str]:
-        """Extents and unroll factors on both sides."""
-        return [
-            *self.check_positive("h", "w", "ch"),
-            *self.check_parallel("in_ch_par", "ch"),
-            *self.check_parallel("out_ch_par", "ch"),
-            *self.check_parallel("in_lanes", "w"),
-            *self.check_parallel("out_lanes", "w"),
-        ]
+    def input_streams(self) -> tuple[PictureStream]:
+        """The picture as it comes."""
+        return (PictureStream(*self.attrs("h", "w", "ch", "in_lanes", "in_ch_par")),)
+
+    def output_streams(self) -> tuple[PictureStream]:
+        """The picture as it goes."""
+        return (PictureStream(*self.attrs("h", "w", "ch", "out_lanes", "out_ch_par")),)

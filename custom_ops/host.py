@@ -7,14 +7,20 @@ from typing import Any
 import numpy as np
 from qonnx.custom_op.general.intquant import max_int, min_int, resolve_rounding_mode
 
-from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp, to_codes, to_container
+from finn_resnet.custom_ops.base import (
+    AttributeTypes,
+    HardwareOp,
+    SearchRole,
+    to_codes,
+    to_container,
+)
 from finn_resnet.numerics.ranges import Range
 
 
 class QuantizeInput(HardwareOp):
     """Float NCHW picture -> integer codes NHWC, as the model's first Quant node does."""
 
-    is_host = True
+    role = SearchRole.HOST
 
     def attributes(self) -> AttributeTypes:
         """See class."""
@@ -58,7 +64,7 @@ class QuantizeInput(HardwareOp):
 class DequantizeOutput(HardwareOp):
     """Integer codes NHWC -> float tensor of the original output's shape."""
 
-    is_host = True
+    role = SearchRole.HOST
 
     def attributes(self) -> AttributeTypes:
         """``scales``: one, or one per channel; ``shape``: of the original output."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp
+from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp, Operand, SearchRole
+from finn_resnet.custom_ops.streams import WeightStream
 from finn_resnet.numerics.ranges import Range
 
 MEM_STYLES = {"lut", "bram", "uram"}
@@ -17,6 +20,12 @@ class ParameterStream(HardwareOp):
 
     ``repeats`` is how often a frame reads the whole memory: oh * ceil(ow / ow_par).
     """
+
+    role = SearchRole.SERVED
+    extents = ("och", "ich", "fh", "fw", "repeats", "bits")
+    unrolled: ClassVar = {"och_par": "och", "ich_par": "ich"}
+    factors: ClassVar = {"och_par": "och_par", "ich_par": "ich_par", "mem_mode": "mem_mode"}
+    weights = Operand()
 
     def attributes(self) -> AttributeTypes:
         """``bits``: width of a weight."""
@@ -33,9 +42,27 @@ class ParameterStream(HardwareOp):
             "mem_mode": ("s", False, "internal_decoupled", MEM_MODES),
         }
 
-    def output_shapes(self) -> list[tuple[int, ...]]:
-        """Shape of the weights."""
-        return [self.attrs("och", "fh", "fw", "ich")]
+    def operands(self) -> tuple[str, ...]:
+        """The initialiser."""
+        return ("weights",)
+
+    def results(self) -> tuple[str, ...]:
+        """The stream of weights."""
+        return ("stream",)
+
+    def input_streams(self) -> tuple[None]:
+        """The weights are a constant."""
+        return (None,)
+
+    def output_streams(self) -> tuple[WeightStream]:
+        """Every weight, ``repeats`` times a frame."""
+        names = ("och", "fh", "fw", "ich", "och_par", "ich_par", "repeats")
+        return (WeightStream(*self.attrs(*names)),)
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the memory lies in the computation task, which leaves no stream."""
+        return self.get_nodeattr("mem_mode") == "internal_embedded"
 
     def compute(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """The weights."""
@@ -46,16 +73,8 @@ class ParameterStream(HardwareOp):
         return [inputs[0]]
 
     def problems(self) -> list[str]:
-        """Extents and unroll factors."""
-        return [
-            *self.check_positive("och", "ich", "fh", "fw", "repeats", "bits"),
-            *self.check_parallel("och_par", "och"),
-            *self.check_parallel("ich_par", "ich"),
-            *self._check_contents(),
-        ]
-
-    def _check_contents(self) -> list[str]:
-        embedded = self.get_nodeattr("mem_mode") == "internal_embedded"
-        if embedded and self.get_nodeattr("mem_style") == "uram":
-            return ["mem_style uram is filled over a stream: mem_mode must be internal_decoupled"]
-        return []
+        """Also: URAM has no initial contents."""
+        if self.is_embedded and self.get_nodeattr("mem_style") == "uram":
+            why = "mem_style uram is filled over a stream: mem_mode must be internal_decoupled"
+            return [*super().problems(), why]
+        return super().problems()

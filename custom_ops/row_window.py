@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from finn_resnet.custom_ops.window import window_columns
+from finn_resnet.custom_ops.streams import window_columns
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from math import ceil
+from typing import ClassVar
+
 import numpy as np
 
-from finn_resnet.custom_ops.base import AttributeTypes
+from finn_resnet.custom_ops.base import AttributeTypes, Operand, SearchRole, WriteOrder
 from finn_resnet.custom_ops.parameter_stream import MEM_MODES
-from finn_resnet.custom_ops.window import BUFFER_STYLES, GEOMETRY, WindowOp
+from finn_resnet.custom_ops.streams import PictureStream, Stream, WeightStream
+from finn_resnet.custom_ops.window import BUFFER_STYLES, GEOMETRY, WindowOp, window_stream
 from finn_resnet.numerics.ranges import Range
 
 SKIP_MODES = {"none", "accumulator", "epilogue"}
@@ -18,6 +23,68 @@ class StreamConv(WindowOp):
 
     The arithmetic is given in docs/architecture.md, section 1.
     """
+
+    role = SearchRole.ENGINE
+    write_order = WriteOrder.PIXEL
+    extents = (*WindowOp.extents, "ich", "och", "weight_bits")
+    unrolled: ClassVar = {"och_par": "och", "ich_par": "ich", "ow_par": "ow"}
+    factors: ClassVar = {
+        name: name
+        for name in ("och_par", "ich_par", "ow_par", "mac_style", "mem_mode", "buffer_style")
+    }
+    window, weights, bias = Operand(), Operand(), Operand()
+    ds_weights, ds_bias, skip = Operand(), Operand(), Operand()
+
+    def operands(self) -> tuple[str, ...]:
+        """Window, weights and bias, those of a merged downsample, a skip stream."""
+        downsample = ("ds_weights", "ds_bias") if self.has_downsample else ()
+        skip = ("skip",) if self.has_skip else ()
+        return ("window", "weights", "bias", *downsample, *skip)
+
+    def results(self) -> tuple[str, ...]:
+        """Codes, and those of a merged downsample."""
+        return ("out", "ds_out")[: 1 + self.has_downsample]
+
+    def input_streams(self) -> tuple[Stream | None, ...]:
+        """See `operands`; a bias is a constant."""
+        known = {
+            "window": window_stream(self, "ich", "ich_par"),
+            "weights": self.weight_stream(*self.attrs("fh", "fw")),
+            "ds_weights": self.weight_stream(1, 1),
+            "skip": self.picture(),
+        }
+        return tuple(known.get(name) for name in self.operands())
+
+    def output_streams(self) -> tuple[PictureStream, ...]:
+        """The picture, twice with a merged downsample."""
+        return (self.picture(),) * len(self.results())
+
+    def picture(self) -> PictureStream:
+        """The output picture, in whose layout a skip stream is read too."""
+        return PictureStream(*self.attrs("oh", "ow", "och", "ow_par", "och_par"))
+
+    def weight_stream(self, fh: int, fw: int) -> WeightStream:
+        """Weights of an ``fh`` x ``fw`` kernel, once for every column group of every row."""
+        och, ich, och_par, ich_par, oh, ow, ow_par = self.attrs(
+            "och", "ich", "och_par", "ich_par", "oh", "ow", "ow_par"
+        )
+        return WeightStream(och, fh, fw, ich, och_par, ich_par, oh * ceil(ow / ow_par))
+
+    @property
+    def relays_skip(self) -> bool:
+        """A separate 1x1 convolution's data waits at the fork before it."""
+        return not self.has_downsample
+
+    def mac_counts(self) -> dict[tuple[int, int], int]:
+        """oh * ow * och * ich * fh * fw (eq. 12), and those of a merged downsample."""
+        oh, ow, och, ich, fh, fw, bits, ds_bits = self.attrs(
+            "oh", "ow", "och", "ich", "fh", "fw", "weight_bits", "ds_weight_bits"
+        )
+        pixels = oh * ow * och * ich
+        counts = Counter({(self.input_range().bits, bits): pixels * fh * fw})
+        if self.has_downsample:
+            counts[self.ds_input_range().bits, ds_bits] += pixels
+        return dict(counts)
 
     def attributes(self) -> AttributeTypes:
         """``in_lo``/``in_hi`` bound the codes at the multiplier, after ``in_requant``;
@@ -66,10 +133,6 @@ class StreamConv(WindowOp):
         """Whether a skip stream joins in this task."""
         return self.get_nodeattr("skip") != "none"
 
-    def output_shapes(self) -> list[tuple[int, ...]]:
-        """Output picture, twice with a merged downsample."""
-        return [(1, *self.attrs("oh", "ow", "och"))] * (1 + self.has_downsample)
-
     def compute(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """Exact integer convolution; products are summed in float64, exact below 2^53."""
         fh, fw, ich = self.attrs("fh", "fw", "ich")
@@ -109,23 +172,8 @@ class StreamConv(WindowOp):
         return acc.shifted(acc_shift).plus(skip.shifted(skip_shift))
 
     def problems(self) -> list[str]:
-        """Geometry, unroll factors, requantisers, and the number of inputs and outputs."""
-        found = [
-            *self.check_geometry(),
-            *self.check_positive("ich", "och", "weight_bits"),
-            *self.check_parallel("och_par", "och"),
-            *self.check_parallel("ich_par", "ich"),
-            *self.check_parallel("ow_par", "ow"),
-        ]
-        for name in ("in_requant", "requant", "ds_in_requant", "ds_requant", "pre_requant"):
-            found += self.check_requantiser(name)
-        expected = 3 + 2 * self.has_downsample + self.has_skip
-        if len(self.onnx_node.input) != expected:
-            found.append(f"needs {expected} inputs, found {len(self.onnx_node.input)}")
-        for name in ("acc_shift", "skip_shift"):
-            if self.get_nodeattr(name) < 0:
-                found.append(f"{name} = {self.get_nodeattr(name)} must not be negative")
-        return found
+        """Also: alignment shifts."""
+        return super().problems() + self.check_not_negative("acc_shift", "skip_shift")
 
 
 def accumulator_range(weights: np.ndarray, bias: np.ndarray, codes: Range) -> Range:

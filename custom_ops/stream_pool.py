@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from finn_resnet.custom_ops.base import AttributeTypes
-from finn_resnet.custom_ops.window import BUFFER_STYLES, GEOMETRY, WindowOp
+from finn_resnet.custom_ops.base import AttributeTypes, SearchRole
+from finn_resnet.custom_ops.streams import PictureStream, Stream
+from finn_resnet.custom_ops.window import BUFFER_STYLES, GEOMETRY, WindowOp, window_stream
 from finn_resnet.numerics.ranges import Range
 
 
@@ -15,6 +18,9 @@ class StreamPool(WindowOp):
     The average is the exact sum of the window; its division is part of ``requant``, or of the
     output's scale.
     """
+
+    factors: ClassVar = {"och_par": "ch_par", "ow_par": "ow_par", "buffer_style": "buffer_style"}
+    lane_attribute = "ow_par"
 
     def attributes(self) -> AttributeTypes:
         """``ow_par``: lanes on both sides; ``buffer_style``: that of the buffer before it."""
@@ -30,15 +36,37 @@ class StreamPool(WindowOp):
             "fused_tensors": ("s", False, ""),
         }
 
-    def output_shapes(self) -> list[tuple[int, ...]]:
-        """Pooled picture."""
-        return [(1, *self.attrs("oh", "ow", "ch"))]
+    @property
+    def is_windowed(self) -> bool:
+        """Whether it reads windows; else the whole picture."""
+        return bool(self.get_nodeattr("windowed"))
+
+    @property
+    def unrolled(self) -> dict[str, str]:
+        """Columns of the output; a global pool takes the columns of its input."""
+        return {"ch_par": "ch", "ow_par": "ow" if self.is_windowed else "iw"}
+
+    @property
+    def role(self) -> SearchRole:
+        """An engine with its window buffer; a global pool follows what feeds it."""
+        return SearchRole.ENGINE if self.is_windowed else SearchRole.FOLLOWER
+
+    def input_streams(self) -> tuple[Stream]:
+        """Windows, or the picture."""
+        if self.is_windowed:
+            return (window_stream(self, "ch", "ch_par"),)
+        return (PictureStream(*self.attrs("ih", "iw", "ch", "ow_par", "ch_par")),)
+
+    def output_streams(self) -> tuple[PictureStream]:
+        """The pooled picture. It has no more lanes than columns, so a global pool's has one."""
+        oh, ow, ch, ow_par, ch_par = self.attrs("oh", "ow", "ch", "ow_par", "ch_par")
+        return (PictureStream(oh, ow, ch, min(ow_par, ow), ch_par),)
 
     def compute(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """Maximum or sum of each window, then requantisation."""
         fh, fw, ch = self.attrs("fh", "fw", "ch")
         x = inputs[0]
-        if not self.get_nodeattr("windowed"):
+        if not self.is_windowed:
             x = x.reshape(len(x), 1, 1, fh * fw * ch)
         windows = x.reshape(*x.shape[:3], fh * fw, ch)
         average = self.get_nodeattr("kind") == "average"
@@ -57,13 +85,9 @@ class StreamPool(WindowOp):
         return [self.requantiser().output_range(self.total_range(inputs[0])) if known else None]
 
     def problems(self) -> list[str]:
-        """Geometry, unroll factors, requantiser; a global pool covers the whole picture."""
-        found = [
-            *self.check_geometry(),
-            *self.check_parallel("ch_par", "ch"),
-            *self.check_requantiser("requant"),
-        ]
-        ih, iw, fh, fw, windowed = self.attrs("ih", "iw", "fh", "fw", "windowed")
-        if not windowed and (ih, iw) != (fh, fw):
+        """Also: a global pool covers the whole picture."""
+        found = super().problems()
+        ih, iw, fh, fw = self.attrs("ih", "iw", "fh", "fw")
+        if not self.is_windowed and (ih, iw) != (fh, fw):
             found.append(f"a global pool of a {ih}x{iw} picture cannot have a {fh}x{fw} window")
         return found

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 
 from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp
+from finn_resnet.custom_ops.streams import WindowStream
 
 GEOMETRY: AttributeTypes = {
     "ih": ("i", True, 1),
@@ -26,11 +29,6 @@ BUFFER_STYLES = {"slices", "rows"}
 def output_size(size: int, kernel: int, stride: int, pads: int) -> int:
     """Number of window positions along one axis (floor mode)."""
     return (size + pads - kernel) // stride + 1
-
-
-def window_columns(fw: int, ow_par: int, stride_w: int) -> int:
-    """Columns of a window that serves ``ow_par`` neighbouring outputs."""
-    return fw + (ow_par - 1) * stride_w
 
 
 def used_columns(fw: int, ow_par: int, stride_w: int) -> list[int]:
@@ -62,9 +60,18 @@ def extract_windows(
 class WindowOp(HardwareOp):
     """Base of the nodes with a window geometry."""
 
-    def check_geometry(self) -> list[str]:
-        """Problems of sizes, stride and pads."""
-        found = self.check_positive("ih", "iw", "oh", "ow", "fh", "fw")
+    extents = ("ih", "iw", "oh", "ow", "fh", "fw")
+
+    def tail_share(self) -> float:
+        """Share of the output rows whose windows reach the last input row."""
+        ih, oh, fh, stride, pads = self.attrs("ih", "oh", "fh", "stride", "pads")
+        # Row r reads input rows r * stride - top .. r * stride - top + fh - 1.
+        first = max(0, ceil((ih - 1 + pads[0] - (fh - 1)) / stride[0]))
+        return (oh - min(first, oh)) / oh
+
+    def problems(self) -> list[str]:
+        """Also: sizes, stride and pads fit each other."""
+        found = super().problems()
         ih, iw, oh, ow, fh, fw, stride, pads = self.attrs(
             "ih", "iw", "oh", "ow", "fh", "fw", "stride", "pads"
         )
@@ -79,3 +86,11 @@ class WindowOp(HardwareOp):
         if (oh, ow) != expected:
             found.append(f"oh, ow = {(oh, ow)} but the geometry gives {expected}")
         return found
+
+
+def window_stream(op: WindowOp, channels: str, parallel: str) -> WindowStream:
+    """The windows of ``op``, whose channels and their unroll factor are the attributes named."""
+    oh, ow, fh, fw, stride, ow_par = op.attrs("oh", "ow", "fh", "fw", "stride", "ow_par")
+    ch, ch_par = op.attrs(channels, parallel)
+    rows = op.get_nodeattr("buffer_style") == "rows"
+    return WindowStream(oh, ow, fh, fw, ch, stride[1], ow_par, ch_par, rows)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from finn_resnet.custom_ops.base import AttributeTypes
+from finn_resnet.custom_ops.base import AttributeTypes, SearchRole
 from finn_resnet.custom_ops.row_window import RowWindow
-from finn_resnet.custom_ops.window import BUFFER_STYLES, GEOMETRY, WindowOp, extract_windows
+from finn_resnet.custom_ops.streams import PictureStream, Stream
+from finn_resnet.custom_ops.window import (
+    BUFFER_STYLES,
+    GEOMETRY,
+    WindowOp,
+    extract_windows,
+    window_stream,
+)
 from finn_resnet.numerics.ranges import Range
 
 
@@ -16,6 +25,12 @@ class WindowBuffer(WindowOp):
     With ``forward`` a second output repeats the input once it has left the buffer (the paper's
     temporal reuse: the skip stream starts where the buffer ends).
     """
+
+    role = SearchRole.SERVED
+    unrolled: ClassVar = {"ich_par": "ich", "ow_par": "ow"}
+    factors: ClassVar = {
+        name: name for name in ("ich_par", "ow_par", "in_lanes", "link_style", "buffer_style")
+    }
 
     def attributes(self) -> AttributeTypes:
         """``pad_value``: code of the padding; ``in_lanes``: 0 means ``ow_par``;
@@ -43,11 +58,28 @@ class WindowBuffer(WindowOp):
         iw, ow, fw, stride, pads, ow_par = self.attrs("iw", "ow", "fw", "stride", "pads", "ow_par")
         return RowWindow(iw, ow, fw, stride[1], pads[1], ow_par, self.lanes_in())
 
-    def output_shapes(self) -> list[tuple[int, ...]]:
+    def results(self) -> tuple[str, ...]:
         """Windows, and the forwarded picture."""
-        ih, iw, oh, ow, fh, fw, ich = self.attrs("ih", "iw", "oh", "ow", "fh", "fw", "ich")
-        shapes = [(1, oh, ow, fh * fw * ich), (1, ih, iw, ich)]
-        return shapes[: len(self.onnx_node.output)]
+        return ("window", "forward")[: 1 + self.get_nodeattr("forward")]
+
+    def input_streams(self) -> tuple[PictureStream]:
+        """The picture, in ``in_lanes`` lanes."""
+        ih, iw, ich, ich_par = self.attrs("ih", "iw", "ich", "ich_par")
+        return (PictureStream(ih, iw, ich, self.lanes_in(), ich_par),)
+
+    def output_streams(self) -> tuple[Stream, ...]:
+        """Windows, and the picture again when forwarded."""
+        windows = window_stream(self, "ich", "ich_par")
+        return (windows, *self.input_streams())[: 1 + self.get_nodeattr("forward")]
+
+    @property
+    def relays_skip(self) -> bool:
+        """A forwarded picture starts to wait here."""
+        return not self.get_nodeattr("forward")
+
+    def tail_share(self) -> float:
+        """0: counted where the windows are read."""
+        return 0.0
 
     def compute(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """im2col with the padding code, and the input itself when forwarded."""
@@ -66,12 +98,8 @@ class WindowBuffer(WindowOp):
         return [window, found][: len(self.onnx_node.output)]
 
     def problems(self) -> list[str]:
-        """Geometry, unroll factors, and that the lanes meet every window the same way."""
-        found = [
-            *self.check_geometry(),
-            *self.check_parallel("ich_par", "ich"),
-            *self.check_parallel("ow_par", "ow"),
-        ]
+        """Also: the lanes meet every window the same way."""
+        found = super().problems()
         lanes, columns = (
             self.lanes_in(),
             self.get_nodeattr("ow_par") * self.get_nodeattr("stride")[1],
@@ -82,7 +110,4 @@ class WindowBuffer(WindowOp):
             problem = self.row_window().problem(self.get_nodeattr("fh"))
             if problem is not None:
                 found.append(f"buffer_style = rows {problem}")
-        outputs = 1 + self.get_nodeattr("forward")
-        if len(self.onnx_node.output) != outputs:
-            found.append(f"forward needs {outputs} outputs, found {len(self.onnx_node.output)}")
         return found

@@ -14,8 +14,9 @@ from finn.custom_op.fpgadataflow.hwcustomop import HWCustomOp
 from onnx import NodeProto
 from qonnx.core.datatype import BaseDataType, DataType
 
+from finn_resnet.custom_ops import ParameterStream
 from finn_resnet.custom_ops.base import HardwareOp
-from finn_resnet.finn.folded_streams import FoldedStream, input_stream, output_stream
+from finn_resnet.custom_ops.streams import Stream
 from finn_resnet.finn.plain_node import LAYER_NAME, plain_op, streams_first
 
 LAYER_ATTRIBUTES = {
@@ -47,14 +48,14 @@ class HardwareLayer(HWCustomOp):
         own = self.plain_class(NodeProto()).get_nodeattr_types()
         return {**super().get_nodeattr_types(), **own, **LAYER_ATTRIBUTES}
 
-    def input_stream(self, ind: int) -> FoldedStream | None:
+    def input_stream(self, ind: int) -> Stream | None:
         """The stream of input ``ind``; None for a constant."""
         op = self.plain
-        return input_stream(op, streams_first(op)[ind])
+        return op.input_streams()[streams_first(op)[ind]]
 
-    def output_stream(self, ind: int) -> FoldedStream:
+    def output_stream(self, ind: int) -> Stream:
         """The stream of output ``ind``."""
-        return output_stream(self.plain, ind)
+        return self.plain.output_streams()[ind]
 
     def get_input_datatype(self, ind: int = 0) -> BaseDataType:
         """Of the codes of input ``ind``."""
@@ -138,28 +139,13 @@ class HardwareLayer(HWCustomOp):
     def get_op_and_param_counts(self) -> dict[str, int]:
         """Multiply-accumulates of a convolution, weights of a parameter task, in FINN's keys."""
         op = self.plain
-        counts: dict[str, int] = {}
-        if op.onnx_node.op_type == "ParameterStream":
+        counts = {_mac(*bits): count for bits, count in op.mac_counts().items()}
+        if isinstance(op, ParameterStream):
             och, ich, fh, fw, bits = op.attrs("och", "ich", "fh", "fw", "bits")
             counts[f"param_weight_{bits}b"] = och * ich * fh * fw
-        if op.onnx_node.op_type == "StreamConv":
-            oh, ow, och, ich, fh, fw = op.attrs("oh", "ow", "och", "ich", "fh", "fw")
-            products = oh * ow * och * ich
-            _add(
-                counts,
-                _mac(op.input_range().bits, op.get_nodeattr("weight_bits")),
-                products * fh * fw,
-            )
-            if op.has_downsample:
-                bits = op.get_nodeattr("ds_weight_bits")
-                _add(counts, _mac(op.ds_input_range().bits, bits), products)
         return counts
 
 
 def _mac(code_bits: int, weight_bits: int) -> str:
     low, high = sorted((code_bits, weight_bits))
     return f"op_mac_{low}bx{high}b"
-
-
-def _add(counts: dict[str, int], key: str, count: int) -> None:
-    counts[key] = counts.get(key, 0) + count

@@ -13,7 +13,7 @@ from finn.custom_op import fpgadataflow
 from finn.custom_op.fpgadataflow import hls
 
 from finn_resnet.custom_ops import custom_op
-from finn_resnet.custom_ops.base import HardwareOp
+from finn_resnet.custom_ops.base import HardwareOp, SearchRole
 from finn_resnet.finn.hls_layer import HlsLayer
 from finn_resnet.finn.layer import HardwareLayer
 from finn_resnet.finn.plain_node import HLS_SUFFIX
@@ -21,7 +21,7 @@ from finn_resnet.finn.plain_node import HLS_SUFFIX
 LAYER_DOMAIN = "finn.custom_op.fpgadataflow"
 """FINN's domain of layers that are not yet HLS or RTL."""
 
-LAYER_OPS = tuple(name for name, op in custom_op.items() if not op.is_host)
+LAYER_OPS = tuple(name for name, op in custom_op.items() if op.role is not SearchRole.HOST)
 """Hardware nodes that become FINN layers; host nodes stay with the driver."""
 
 

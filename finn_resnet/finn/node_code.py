@@ -6,66 +6,32 @@ into lane streams and joins them again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from pathlib import Path
 
-import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
-from finn_resnet.custom_ops.base import HardwareOp, to_codes
+from finn_resnet.custom_ops.base import HardwareOp
+from finn_resnet.custom_ops.streams import BeatStream, PictureStream, Stream
 from finn_resnet.errors import UserError
-from finn_resnet.finn.folded_streams import (
-    BeatStream,
-    FoldedStream,
-    PictureStream,
-    WeightStream,
-    input_stream,
-    output_stream,
-)
 from finn_resnet.finn.plain_node import streams_first
 from finn_resnet.generation.config_struct import config_struct
-from finn_resnet.generation.conv_code import conv_code
-from finn_resnet.generation.dma_code import dma_code
-from finn_resnet.generation.edges import Edge, Layout
-from finn_resnet.generation.elementwise_code import adapter_code, add_code, fork_code, requant_code
-from finn_resnet.generation.parameter_code import parameter_code
-from finn_resnet.generation.pool_code import pool_code
+from finn_resnet.generation.edges import Edge
+from finn_resnet.generation.network import read_constant
 from finn_resnet.generation.project import declaration, weight_text
+from finn_resnet.generation.registry import GENERATORS, generator_of, headers_of
 from finn_resnet.generation.task_code import (
     NodeCode,
     NodeContext,
     StreamDeclaration,
     WeightMemory,
 )
-from finn_resnet.generation.window_code import window_code
 from finn_resnet.transformation.graph_edit import code_range
 
-INCLUDES = (
-    "conv.hpp",
-    "dma.hpp",
-    "elementwise.hpp",
-    "packed_stream.hpp",
-    "parameters.hpp",
-    "pool.hpp",
-    "width_adapter.hpp",
-    "window_buffer.hpp",
-    "window_rows.hpp",
-)
+INCLUDES = (*(header.name for header in headers_of(GENERATORS)), "packed_stream.hpp")
 _BEATS = "beats"
-_GENERATORS: dict[str, Callable[[NodeContext], NodeCode]] = {
-    "InputDMA": lambda node: dma_code(node, _BEATS),
-    "OutputDMA": lambda node: dma_code(node, _BEATS),
-    "ParameterStream": parameter_code,
-    "StreamAdd": add_code,
-    "StreamConv": conv_code,
-    "StreamFork": fork_code,
-    "StreamPool": pool_code,
-    "StreamRequant": requant_code,
-    "StreamWidthAdapter": adapter_code,
-    "WindowBuffer": window_code,
-}
 _DEPTH = 2
 
 
@@ -74,7 +40,7 @@ class NodePort:
     """A stream argument of the node's function: ``bits`` a word, ``words`` a frame."""
 
     name: str
-    stream: FoldedStream
+    stream: Stream
     bits: int
     is_input: bool
 
@@ -174,12 +140,12 @@ def node_ip(op: HardwareOp, model: ModelWrapper, name: str) -> NodeIp:
     _refuse(op)
     boundary = _Boundary()
     for position, index in enumerate(streams_first(op)):
-        stream = input_stream(op, index)
+        stream = op.input_streams()[index]
         if stream is not None:
             edge = _edge(model, node.input[index], f"in{position}", stream)
             _add_input(boundary, stream, edge)
     for index, tensor in enumerate(node.output):
-        stream = output_stream(op, index)
+        stream = op.output_streams()[index]
         _add_output(boundary, stream, _edge(model, tensor, f"out{index}", stream))
     code = _node_code(op, model, boundary.edges)
     if not code.tasks:
@@ -205,13 +171,13 @@ def _tasks(calls: list[str]) -> list[str]:
     return [*lines, "  FR_DATAFLOW_END();"]
 
 
-def _edge(model: ModelWrapper, tensor: str, name: str, stream: FoldedStream) -> Edge:
+def _edge(model: ModelWrapper, tensor: str, name: str, stream: Stream) -> Edge:
     return Edge(
         tensor=tensor,
         node="",
         output=0,
         stream=name,
-        layout=_layout(stream),
+        layout=stream,
         codes=code_range(model, tensor),
         shape=stream.shape,
         depth=_DEPTH,
@@ -219,15 +185,7 @@ def _edge(model: ModelWrapper, tensor: str, name: str, stream: FoldedStream) -> 
     )
 
 
-def _layout(stream: FoldedStream) -> Layout:
-    if isinstance(stream, PictureStream):
-        return Layout(stream.lanes, (stream.ch_par,))
-    if isinstance(stream, WeightStream):
-        return Layout(0, (stream.och_par, stream.entries // stream.och_par))
-    return Layout(0, (stream.entries,))
-
-
-def _add_input(boundary: _Boundary, stream: FoldedStream, edge: Edge) -> None:
+def _add_input(boundary: _Boundary, stream: Stream, edge: Edge) -> None:
     port = _port(stream, edge, is_input=True)
     boundary.ports.append(port)
     if isinstance(stream, BeatStream):
@@ -239,7 +197,7 @@ def _add_input(boundary: _Boundary, stream: FoldedStream, edge: Edge) -> None:
     boundary.before.append(task)
 
 
-def _add_output(boundary: _Boundary, stream: FoldedStream, edge: Edge) -> None:
+def _add_output(boundary: _Boundary, stream: Stream, edge: Edge) -> None:
     port = _port(stream, edge, is_input=False)
     boundary.ports.append(port)
     if isinstance(stream, BeatStream):
@@ -252,7 +210,7 @@ def _add_output(boundary: _Boundary, stream: FoldedStream, edge: Edge) -> None:
     boundary.after.append(f"fr::pack_{_config(stream, edge)}({edge.stream}, {port.name}_V)")
 
 
-def _port(stream: FoldedStream, edge: Edge, *, is_input: bool) -> NodePort:
+def _port(stream: Stream, edge: Edge, *, is_input: bool) -> NodePort:
     bits = edge.codes.bits
     if isinstance(stream, BeatStream):
         bits = 8 * stream.code_bytes
@@ -267,7 +225,7 @@ def _declare(name: str, token_type: str, lanes: int, depth: int) -> str:
     return declaration(StreamDeclaration(name, token_type, lanes, depth, 0, "internal", name, None))
 
 
-def _add_lanes(boundary: _Boundary, stream: FoldedStream, edge: Edge, depth: int) -> None:
+def _add_lanes(boundary: _Boundary, stream: Stream, edge: Edge, depth: int) -> None:
     boundary.edges[edge.tensor] = edge
     boundary.definitions.append(f"using {edge.token_type} = {edge.token_cpp};")
     if isinstance(stream, PictureStream):
@@ -282,7 +240,7 @@ def _add_lanes(boundary: _Boundary, stream: FoldedStream, edge: Edge, depth: int
     boundary.declarations.append(_declare(edge.stream, edge.token_type, edge.layout.lanes, depth))
 
 
-def _config(stream: FoldedStream, edge: Edge) -> str:
+def _config(stream: Stream, edge: Edge) -> str:
     if edge.layout.lanes:
         return f"lanes<{edge.stream}_port>"
     return f"words<{prod(stream.words)}>"
@@ -295,19 +253,8 @@ def _node_code(op: HardwareOp, model: ModelWrapper, edges: dict[str, Edge]) -> N
         inputs=[edges.get(name) for name in node.input],
         outputs=[edges.get(name) for name in node.output],
         streams={tensor: edge.stream for tensor, edge in edges.items()},
-        constant=_constants(op, model),
+        read=partial(read_constant, model),
         probe_id=0,
+        port=_BEATS,
     )
-    return _GENERATORS[node.op_type](context)
-
-
-def _constants(op: HardwareOp, model: ModelWrapper) -> Callable[[int], np.ndarray]:
-    """Reader of initialisers by input index; weights are found behind their stream."""
-
-    def constant(index: int) -> np.ndarray:
-        tensor = op.onnx_node.input[index]
-        while (producer := model.find_producer(tensor)) is not None:
-            tensor = producer.input[0]
-        return to_codes(model.get_initializer(tensor))
-
-    return constant
+    return generator_of(node.op_type).generate(context)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from qonnx.core.datatype import BaseDataType
 
-from finn_resnet.finn.folded_streams import FoldedStream
+from finn_resnet.custom_ops.streams import Stream
 from finn_resnet.finn.node_code import NodePort
 from finn_resnet.generation.project import library_folder
 from finn_resnet.simulation.ap_headers import find_ap_headers
@@ -97,7 +97,7 @@ def run_node(
     executable: Path,
     frames: int,
     inputs: list[tuple[np.ndarray, BaseDataType]],
-    outputs: list[tuple[FoldedStream, BaseDataType]],
+    outputs: list[tuple[Stream, BaseDataType]],
 ) -> list[np.ndarray]:
     """Run frames through a node.
 

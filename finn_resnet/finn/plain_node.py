@@ -12,7 +12,6 @@ from qonnx.util.basic import get_by_name
 
 from finn_resnet.custom_ops import DOMAIN
 from finn_resnet.custom_ops.base import HardwareOp
-from finn_resnet.finn.folded_streams import input_stream
 
 HLS_SUFFIX = "_hls"
 
@@ -22,8 +21,8 @@ LAYER_NAME = "layer"
 
 def streams_first(op: HardwareOp) -> list[int]:
     """Input indices of a hardware node in the order in which its FINN node has them."""
-    indices = range(len(op.onnx_node.input))
-    return sorted(indices, key=lambda index: input_stream(op, index) is None)
+    streams = op.input_streams()
+    return sorted(range(len(streams)), key=lambda index: streams[index] is None)
 
 
 def plain_op(node: NodeProto) -> HardwareOp:

@@ -1,0 +1,10 @@
+"""From hardware graph to C++ project; importing it registers the generators of our operators."""
+
+from finn_resnet.generation import (  # noqa: F401
+    conv_code,
+    dma_code,
+    elementwise_code,
+    parameter_code,
+    pool_code,
+    window_code,
+)

@@ -13,6 +13,7 @@ from finn_resnet.generation.config_struct import Member, config_struct, table_me
 from finn_resnet.generation.cpp import array_range, code_type, grouped, signed_bits
 from finn_resnet.generation.parameter_code import memory_type
 from finn_resnet.generation.project_file import ProjectProbe
+from finn_resnet.generation.registry import generates
 from finn_resnet.generation.requant_config import requant_config
 from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
 from finn_resnet.numerics.dsp_packing import UNPACKED, chain_ends, packing_of, tap_order
@@ -32,6 +33,7 @@ class Factors(NamedTuple):
         return cls(*node.op.attrs(*cls._fields))
 
 
+@generates("StreamConv", header="conv.hpp")
 def conv_code(node: NodeContext) -> NodeCode:
     """Config struct(s), task and probes of a convolution."""
     op = node.op
@@ -44,16 +46,16 @@ def conv_code(node: NodeContext) -> NodeCode:
     for config in requants.values():
         code.structs += config.structs
     constants, mac_types = _constants(node)
-    weights, out = node.inputs[1], node.outputs[0]
+    weights, out = node.edge("weights"), node.outputs[0]
     types = {
         **node.window_types(),
         "weights_t": weights.token_type,
         "out_t": out.token_type,
-        "skip_t": node.inputs[-1].token_type if op.has_skip else out.token_type,
+        "skip_t": node.edge("skip").token_type if op.has_skip else out.token_type,
         **mac_types,
         **{name: config.type_name for name, config in requants.items()},
         "ds": downsample if merged else "fr::no_downsample",
-        **_memory_types(node, 1),
+        **_memory_types(node, "weights"),
     }
     code.structs.append(config_struct(node.config, _doc(node), constants, types))
     code.tasks.append(_task(node, constants))
@@ -61,10 +63,10 @@ def conv_code(node: NodeContext) -> NodeCode:
     return code
 
 
-def _memory_types(node: NodeContext, index: int) -> dict[str, str]:
-    """The memory behind the weights at input ``index``, if it lies in the task."""
+def _memory_types(node: NodeContext, operand: str) -> dict[str, str]:
+    """The memory behind the weights ``operand``, if it lies in the task."""
     if node.op.get_nodeattr("mem_mode") == "internal_embedded":
-        return {"memory": memory_type(node.inputs[index].node)}
+        return {"memory": memory_type(node.edge(operand).node)}
     return {}
 
 
@@ -94,8 +96,8 @@ def accumulator_ranges(node: NodeContext) -> tuple[Range, Range]:
     """Exact ranges of ``acc`` and ``total``, partial sums included."""
     op = node.op
     codes = op.input_range().including(0)
-    acc = accumulator_range(node.constant(1), node.constant(2), codes)
-    skip = node.inputs[-1].codes.including(0) if op.has_skip else None
+    acc = accumulator_range(node.constant("weights"), node.constant("bias"), codes)
+    skip = node.edge("skip").codes.including(0) if op.has_skip else None
     return acc, op.total_range(acc, skip)
 
 
@@ -134,7 +136,7 @@ def _constants(node: NodeContext) -> tuple[dict[str, Member], dict[str, str]]:
     acc_shift, skip_shift = op.attrs("acc_shift", "skip_shift")
     factors = Factors.of(node)
     dsp = op.get_nodeattr("mac_style") == "dsp"
-    mac, types = mac_constants(node.constant(1), op.input_range(), factors, dsp=dsp)
+    mac, types = mac_constants(node.constant("weights"), op.input_range(), factors, dsp=dsp)
     kept = total if form == "accumulator" else acc
     out = node.outputs[0].codes
     names = ("ich", "och", "oh", "ow", "fh", "fw")
@@ -153,14 +155,15 @@ def _constants(node: NodeContext) -> tuple[dict[str, Member], dict[str, str]]:
         "out_signed": out.signed,
         "total_probe": node.probe_id,
         "acc_probe": node.probe_id + 1,
-        "bias": table_member(grouped(node.constant(2).reshape(-1), factors.och_par)),
+        "bias": table_member(grouped(node.constant("bias").reshape(-1), factors.och_par)),
     }
     return constants, types
 
 
 def _downsample_structs(node: NodeContext, name: str) -> list[str]:
     op = node.op
-    weights, bias, out = node.constant(3), node.constant(4), node.outputs[1]
+    weights, bias = node.constant("ds_weights"), node.constant("ds_bias")
+    out = node.outputs[1]
     och, och_par, ich, ich_par = op.attrs("och", "och_par", "ich", "ich_par")
     codes = op.ds_input_range()
     dsp = op.get_nodeattr("mac_style") == "dsp"
@@ -190,11 +193,11 @@ def _downsample_structs(node: NodeContext, name: str) -> list[str]:
         "bias": table_member(grouped(bias.reshape(-1), och_par)),
     }
     types |= {
-        "weights_t": node.inputs[3].token_type,
+        "weights_t": node.edge("ds_weights").token_type,
         "out_t": out.token_type,
         "in_requant": before.type_name,
         "requant": after.type_name,
-        **_memory_types(node, 3),
+        **_memory_types(node, "ds_weights"),
     }
     doc = [f"The 1x1 convolution merged into {node.name}: {ich} to {och} channels."]
     return [*before.structs, *after.structs, config_struct(name, doc, constants, types)]
@@ -202,14 +205,15 @@ def _downsample_structs(node: NodeContext, name: str) -> list[str]:
 
 def _task(node: NodeContext, constants: dict[str, Member]) -> TaskCall:
     op = node.op
-    suffix, ports = "", [node.stream_in(0)]
+    suffix, ports = "", [node.stream_in()]
     embedded = op.get_nodeattr("mem_mode") == "internal_embedded"
     if not embedded:
-        ports += [node.stream_in(index) for index in ((1, 3) if op.has_downsample else (1,))]
+        names = ("weights", "ds_weights") if op.has_downsample else ("weights",)
+        ports += [node.stream_in(name) for name in names]
     if op.has_skip:
         suffix += "_skip"
-        ports.append(node.stream_in(-1))
-    ports.append(node.stream_out(0))
+        ports.append(node.stream_in("skip"))
+    ports.append(node.stream_out())
     if op.has_downsample:
         suffix += "_downsample"
         ports.append(node.stream_out(1))

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from finn_resnet.generation.config_struct import config_struct
 from finn_resnet.generation.cpp import native_bytes
+from finn_resnet.generation.edges import Edge
+from finn_resnet.generation.registry import generates
 from finn_resnet.generation.task_code import BEAT_BYTES, NodeCode, NodeContext, TaskCall
 
 _STAGES = 3
 
 
-def dma_code(node: NodeContext, port: str) -> NodeCode:
-    """Config and task; ``port`` is the AXI stream argument of the top function."""
+@generates("InputDMA", header="dma.hpp")
+def input_dma_code(node: NodeContext) -> NodeCode:
+    """Config and task from the AXI port to the stream."""
+    call = f"fr::input_dma<{node.config}>({node.port}, {node.stream_out()})"
+    return _dma_code(node, node.outputs[0], call)
+
+
+@generates("OutputDMA", header="dma.hpp")
+def output_dma_code(node: NodeContext) -> NodeCode:
+    """Config and task from the stream to the AXI port."""
+    call = f"fr::output_dma<{node.config}>({node.stream_in()}, {node.port})"
+    return _dma_code(node, node.inputs[0], call)
+
+
+def _dma_code(node: NodeContext, edge: Edge, call: str) -> NodeCode:
     op = node.op
-    is_input = op.onnx_node.op_type == "InputDMA"
-    edge = node.outputs[0] if is_input else node.inputs[0]
     h, w, ch, ch_par, lanes, code_bytes, beat_bytes = op.attrs(
         "h", "w", "ch", "ch_par", "lanes", "code_bytes", "beat_bytes"
     )
@@ -33,9 +46,5 @@ def dma_code(node: NodeContext, port: str) -> NodeCode:
     }
     doc = [f"{h}x{w}x{ch} codes of {code_bytes} bytes, in beats of {BEAT_BYTES} bytes."]
     struct = config_struct(node.config, doc, constants, {"token_t": edge.token_type})
-    if is_input:
-        call = f"fr::input_dma<{node.config}>({port}, {node.stream_out()})"
-    else:
-        call = f"fr::output_dma<{node.config}>({node.stream_in(0)}, {port})"
     task = TaskCall(node.name, call, op.onnx_node.op_type, _STAGES)
     return NodeCode(node.name, structs=[struct], tasks=[task])

@@ -3,48 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from math import prod
 
 from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 
-from finn_resnet.custom_ops.window import window_columns
+from finn_resnet.custom_ops import WindowBuffer
+from finn_resnet.custom_ops.base import HardwareOp
+from finn_resnet.custom_ops.streams import BeatStream, Stream
 from finn_resnet.errors import UserError
 from finn_resnet.generation.cpp import code_type
 from finn_resnet.generation.window_chain import WindowShape
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.transformation.graph_edit import code_range
 from finn_resnet.transformation.skip_buffers import skip_tensors
-from finn_resnet.transformation.stream_profile import input_profile, output_profile
-
-HOST_OPS = ("QuantizeInput", "DequantizeOutput")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a tensor travels: ``lanes`` streams (0: one plain stream) of ``token`` entries each.
-
-    ``token`` holds the extents of a token, slowest first: ``(codes,)`` or, for weights,
-    ``(och_par, ich_par * fh * fw)``.
-    """
-
-    lanes: int
-    token: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Edge:
     """A tensor between two hardware nodes.
 
-    ``stream`` is the C++ name of the stream (array), ``depth`` in tokens per lane, ``output`` the
-    index of the tensor among its producer's outputs.
+    ``stream`` is the C++ name of the stream (array), ``layout`` what it carries, ``depth`` in
+    tokens per lane, ``output`` the index of the tensor among its producer's outputs.
     """
 
     tensor: str
     node: str
     output: int
     stream: str
-    layout: Layout
+    layout: Stream
     codes: Range
     shape: tuple[int, ...]
     depth: int
@@ -64,13 +51,10 @@ class Edge:
     @property
     def width_bits(self) -> int:
         """Width of a token in hardware."""
-        entries = 1
-        for extent in self.layout.token:
-            entries *= extent
-        return entries * self.codes.bits
+        return prod(self.layout.token) * self.codes.bits
 
 
-def window_shape(op: Any) -> WindowShape:
+def window_shape(op: WindowBuffer) -> WindowShape:
     """Window geometry of a WindowBuffer custom op."""
     names = ("ich", "ih", "iw", "oh", "ow", "fh", "fw")
     stride, pads, ich_par, ow_par = op.attrs("stride", "pads", "ich_par", "ow_par")
@@ -83,56 +67,6 @@ def window_shape(op: Any) -> WindowShape:
         in_lanes=op.lanes_in(),
         forward=bool(op.get_nodeattr("forward")),
     )
-
-
-def _window_layout(op: Any) -> Layout:
-    """Window edge: one stream of windows, or with ``buffer_style`` rows a stream for each row."""
-    fh, fw, stride, ow_par = op.attrs("fh", "fw", "stride", "ow_par")
-    codes = op.get_nodeattr("ch_par" if op.onnx_node.op_type == "StreamPool" else "ich_par")
-    row_codes = window_columns(fw, ow_par, stride[1]) * codes
-    if op.get_nodeattr("buffer_style") == "rows":
-        return Layout(fh, (row_codes,))
-    return Layout(0, (fh * row_codes,))
-
-
-def _weights_layout(op: Any, taps: int) -> Layout:
-    och_par, ich_par = op.attrs("och_par", "ich_par")
-    return Layout(0, (och_par, ich_par * taps))
-
-
-def input_layout(op: Any, index: int) -> Layout | None:
-    """Layout the node reads at input ``index``; None where it reads no stream."""
-    node = op.onnx_node
-    profile = input_profile(node, index)
-    if profile is not None:
-        return Layout(profile.lanes, (profile.ch_par,))
-    if node.op_type in ("StreamConv", "StreamPool") and index == 0:
-        return _window_layout(op)
-    if node.op_type == "StreamConv" and index == 1:
-        return _weights_layout(op, op.get_nodeattr("fh") * op.get_nodeattr("fw"))
-    if node.op_type == "StreamConv" and index == 3:
-        return _weights_layout(op, 1)
-    return None
-
-
-def output_layout(op: Any, index: int) -> Layout:
-    """Layout the node writes at output ``index``."""
-    profile = output_profile(op.onnx_node, index)
-    if profile is not None:
-        return Layout(profile.lanes, (profile.ch_par,))
-    if op.onnx_node.op_type == "ParameterStream":
-        return _weights_layout(op, op.get_nodeattr("fh") * op.get_nodeattr("fw"))
-    return _window_layout(op)
-
-
-def _stream_name(node: NodeProto, output: int) -> str:
-    if node.op_type == "WindowBuffer":
-        return f"{node.name}_{('window', 'forward')[output]}"
-    if node.op_type == "StreamConv":
-        return f"{node.name}_{('out', 'ds_out')[output]}"
-    if node.op_type == "ParameterStream":
-        return f"{node.name}_stream"
-    return f"{node.name}_out{output}" if node.op_type == "StreamFork" else f"{node.name}_out"
 
 
 def _unused(name: str, edges: dict[str, Edge]) -> str:
@@ -150,10 +84,7 @@ def _integer_range(model: ModelWrapper, tensor: str) -> Range:
     return code_range(model, tensor)
 
 
-_KINDS = {"ParameterStream": "parameter"}
-
-
-def collect_edges(model: ModelWrapper, ops: list[Any]) -> dict[str, Edge]:
+def collect_edges(model: ModelWrapper, ops: list[HardwareOp]) -> dict[str, Edge]:
     """Edges between the hardware nodes ``ops`` (topological order), by tensor.
 
     Raises:
@@ -162,17 +93,14 @@ def collect_edges(model: ModelWrapper, ops: list[Any]) -> dict[str, Edge]:
     """
     skips = skip_tensors(model)
     by_name = {op.onnx_node.name: op for op in ops}
-    edges = {}
+    edges: dict[str, Edge] = {}
     for op in ops:
         node = op.onnx_node
-        if node.op_type == "OutputDMA":
-            continue
-        for output, tensor in enumerate(node.output):
-            layout = output_layout(op, output)
-            _check_consumer(model, by_name, node, tensor, layout)
-            kind = _KINDS.get(node.op_type, "skip" if tensor in skips else "activation")
-            if node.op_type == "WindowBuffer" and output == 0:
-                kind = "window"
+        written = zip(node.output, op.results(), op.output_streams(), op.depths(), strict=True)
+        for output, (tensor, result, stream, depth) in enumerate(written):
+            if isinstance(stream, BeatStream):
+                continue
+            _check_consumer(model, by_name, node, tensor, stream)
             shape = model.get_tensor_shape(tensor)
             if shape is None:
                 raise ValueError(f"tensor {tensor!r} has no shape")
@@ -180,18 +108,18 @@ def collect_edges(model: ModelWrapper, ops: list[Any]) -> dict[str, Edge]:
                 tensor=tensor,
                 node=node.name,
                 output=output,
-                stream=_unused(_stream_name(node, output), edges),
-                layout=layout,
+                stream=_unused(f"{node.name}_{result}", edges),
+                layout=stream,
                 codes=_integer_range(model, tensor),
                 shape=tuple(shape),
-                depth=op.depths()[output],
-                kind=kind,
+                depth=depth,
+                kind="skip" if tensor in skips and stream.kind == "activation" else stream.kind,
             )
     return edges
 
 
 def _check_consumer(
-    model: ModelWrapper, ops: dict[str, Any], node: NodeProto, tensor: str, layout: Layout
+    model: ModelWrapper, ops: dict[str, HardwareOp], node: NodeProto, tensor: str, stream: Stream
 ) -> None:
     consumers = model.find_consumers(tensor)
     if len(consumers) != 1:
@@ -200,16 +128,9 @@ def _check_consumer(
             "(a StreamFork copies it)"
         )
     consumer = consumers[0]
-    wanted = input_layout(ops[consumer.name], list(consumer.input).index(tensor))
-    if wanted != layout:
+    wanted = ops[consumer.name].input_streams()[list(consumer.input).index(tensor)]
+    if wanted != stream:
         raise UserError(
-            f"{node.name} writes {_describe(layout)} but {consumer.name} reads "
-            f"{_describe(wanted)}: give both the same factors or insert a StreamWidthAdapter"
+            f"{node.name} writes {stream} but {consumer.name} reads {wanted or 'no stream'}: give "
+            "both the same factors or insert a StreamWidthAdapter"
         )
-
-
-def _describe(layout: Layout | None) -> str:
-    if layout is None:
-        return "no stream"
-    codes = "x".join(map(str, layout.token))
-    return f"{max(layout.lanes, 1)} lanes of {codes} codes"

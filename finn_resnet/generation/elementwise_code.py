@@ -7,6 +7,7 @@ from math import ceil
 from finn_resnet.generation.config_struct import Member, config_struct
 from finn_resnet.generation.cpp import signed_bits
 from finn_resnet.generation.project_file import ProjectProbe
+from finn_resnet.generation.registry import generates
 from finn_resnet.generation.requant_config import requant_config
 from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
 
@@ -16,22 +17,24 @@ _REQUANT_STAGES = 6
 _ADAPTER_STAGES = 3
 
 
+@generates("StreamFork", header="elementwise.hpp")
 def fork_code(node: NodeContext) -> NodeCode:
     """One task that copies every token to all outputs."""
     constants = {**_picture(node), "copies": node.op.get_nodeattr("copies")}
     doc = [f"{constants['copies']} copies of {_extent(node)}."]
     struct = config_struct(node.config, doc, constants, {"token_t": node.inputs[0].token_type})
     outputs = range(len(node.outputs))
-    ports = ", ".join([node.stream_in(0), *(node.stream_out(i) for i in outputs)])
+    ports = ", ".join([node.stream_in(), *(node.stream_out(i) for i in outputs)])
     call = f"fr::stream_fork<{node.config}>({ports})"
     return NodeCode(
         node.name, [struct], tasks=[TaskCall(node.name, call, "StreamFork", _FORK_STAGES)]
     )
 
 
+@generates("StreamAdd", header="elementwise.hpp")
 def add_code(node: NodeContext) -> NodeCode:
     """The residual addition and the requantisation of its sum."""
-    a, b, out = node.inputs[0], node.inputs[1], node.outputs[0]
+    a, b, out = node.edge("a"), node.edge("b"), node.outputs[0]
     total = node.op.total_range(a.codes.including(0), b.codes.including(0))
     ch, ch_par, shift_a, shift_b = node.op.attrs("ch", "ch_par", "shift_a", "shift_b")
     name = f"{node.name}_requant"
@@ -52,7 +55,7 @@ def add_code(node: NodeContext) -> NodeCode:
         "requant": requant.type_name,
     }
     struct = config_struct(node.config, [f"Sum of two pictures {_extent(node)}."], constants, types)
-    ports = f"{node.stream_in(0)}, {node.stream_in(1)}, {node.stream_out()}"
+    ports = f"{node.stream_in('a')}, {node.stream_in('b')}, {node.stream_out()}"
     call = f"fr::stream_add<{node.config}>({ports})"
     return NodeCode(
         node.name,
@@ -62,6 +65,7 @@ def add_code(node: NodeContext) -> NodeCode:
     )
 
 
+@generates("StreamRequant", header="elementwise.hpp")
 def requant_code(node: NodeContext) -> NodeCode:
     """Requantisation of every code."""
     source, out = node.inputs[0], node.outputs[0]
@@ -76,7 +80,7 @@ def requant_code(node: NodeContext) -> NodeCode:
     }
     types = {"in_t": source.token_type, "out_t": out.token_type, "requant": requant.type_name}
     struct = config_struct(node.config, [f"Requantise {_extent(node)}."], constants, types)
-    call = f"fr::stream_requant<{node.config}>({node.stream_in(0)}, {node.stream_out()})"
+    call = f"fr::stream_requant<{node.config}>({node.stream_in()}, {node.stream_out()})"
     return NodeCode(
         node.name,
         [*requant.structs, struct],
@@ -85,6 +89,7 @@ def requant_code(node: NodeContext) -> NodeCode:
     )
 
 
+@generates("StreamWidthAdapter", header="width_adapter.hpp")
 def adapter_code(node: NodeContext) -> NodeCode:
     """Regrouping of channels and columns."""
     names = ("h", "w", "ch", "in_ch_par", "in_lanes", "out_ch_par", "out_lanes")
@@ -95,7 +100,7 @@ def adapter_code(node: NodeContext) -> NodeCode:
         f"{constants['out_lanes']} lanes of {constants['out_ch_par']}."
     ]
     struct = config_struct(node.config, doc, constants, types)
-    call = f"fr::width_adapter<{node.config}>({node.stream_in(0)}, {node.stream_out()})"
+    call = f"fr::width_adapter<{node.config}>({node.stream_in()}, {node.stream_out()})"
     task = TaskCall(node.name, call, "StreamWidthAdapter", _ADAPTER_STAGES)
     return NodeCode(node.name, [struct], tasks=[task])
 

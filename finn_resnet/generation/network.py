@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.custom_op.registry import getCustomOp
 
-from finn_resnet.custom_ops.base import DOMAIN, to_codes
-from finn_resnet.generation.conv_code import conv_code
-from finn_resnet.generation.dma_code import dma_code
-from finn_resnet.generation.edges import HOST_OPS, Edge, collect_edges, window_shape
-from finn_resnet.generation.elementwise_code import (
-    adapter_code,
-    add_code,
-    fork_code,
-    requant_code,
-)
-from finn_resnet.generation.parameter_code import distributor_code, parameter_code
-from finn_resnet.generation.pool_code import pool_code
+from finn_resnet.custom_ops import InputDMA, OutputDMA, ParameterStream, WindowBuffer
+from finn_resnet.custom_ops.base import DOMAIN, HardwareOp, to_codes
+from finn_resnet.custom_ops.dma import BoundaryDMA
+from finn_resnet.generation.edges import Edge, collect_edges, window_shape
+from finn_resnet.generation.parameter_code import distributor_code
 from finn_resnet.generation.project_file import ProjectPort
+from finn_resnet.generation.registry import generator_of, headers_of
 from finn_resnet.generation.task_code import (
     NodeCode,
     NodeContext,
     StreamDeclaration,
     WeightMemory,
 )
-from finn_resnet.generation.window_code import window_code
 
-_GENERATORS = {
-    "WindowBuffer": window_code,
-    "ParameterStream": parameter_code,
-    "StreamConv": conv_code,
-    "StreamPool": pool_code,
-    "StreamFork": fork_code,
-    "StreamAdd": add_code,
-    "StreamRequant": requant_code,
-    "StreamWidthAdapter": adapter_code,
-}
 _PROBES_PER_NODE = 3
 
 PARAMETER_PORT = "parameters"
@@ -55,6 +40,7 @@ class Network:
     nodes: list[NodeCode]
     inputs: list[ProjectPort]
     outputs: list[ProjectPort]
+    headers: list[Path]
 
     @property
     def loaded_memories(self) -> list[WeightMemory]:
@@ -69,7 +55,7 @@ class Network:
         return [*inputs, *parameters, *outputs]
 
 
-def hardware_ops(model: ModelWrapper) -> list[Any]:
+def hardware_ops(model: ModelWrapper) -> list[HardwareOp]:
     """Custom ops of the hardware nodes in topological order.
 
     Raises:
@@ -79,9 +65,9 @@ def hardware_ops(model: ModelWrapper) -> list[Any]:
     for node in _topological(model):
         if node.domain != DOMAIN:
             raise ValueError(f"node {node.name!r} ({node.op_type}) was not lowered to hardware")
-        if node.op_type in HOST_OPS:
-            continue
         op = getCustomOp(node)
+        if op.is_host:
+            continue
         problems = op.problems()
         if problems:
             raise ValueError(f"node {node.name!r}: {'; '.join(problems)}")
@@ -114,8 +100,8 @@ def build_network(model: ModelWrapper) -> Network:
     """Collect the code of all hardware nodes of ``model``."""
     ops = hardware_ops(model)
     edges = collect_edges(model, ops)
-    inputs = _ports(model, ops, "InputDMA")
-    outputs = _ports(model, ops, "OutputDMA")
+    inputs = _ports(model, ops, InputDMA)
+    outputs = _ports(model, ops, OutputDMA)
     ports = {port.node: port.name for port in [*inputs, *outputs]}
     wires = _wires(ops)
     streams = {tensor: _expression(tensor, edges, wires) for tensor in edges}
@@ -127,28 +113,27 @@ def build_network(model: ModelWrapper) -> Network:
             inputs=[edges.get(name) for name in node.input],
             outputs=[edges.get(name) for name in node.output],
             streams=streams,
-            constant=lambda position, node=node: _constant(model, node.input[position]),
+            read=partial(read_constant, model),
             probe_id=index * _PROBES_PER_NODE,
+            port=ports.get(node.name, ""),
         )
-        if node.name in ports:
-            nodes.append(dma_code(context, ports[node.name]))
-        else:
-            nodes.append(_GENERATORS[node.op_type](context))
+        nodes.append(generator_of(node.op_type).generate(context))
     unstreamed = {*wires, *_embedded(ops)}
     declared = [_declaration(edge) for edge in edges.values() if edge.tensor not in unstreamed]
     internal = [stream for code in nodes for stream in code.streams]
     loaded = [memory for code in nodes for memory in code.memories if memory.loaded]
     if loaded:
         nodes.insert(0, distributor_code(loaded, PARAMETER_PORT))
-    return Network(list(edges.values()), [*declared, *internal], nodes, inputs, outputs)
+    headers = headers_of(op.onnx_node.op_type for op in ops)
+    return Network(list(edges.values()), [*declared, *internal], nodes, inputs, outputs, headers)
 
 
-def _wires(ops: list[Any]) -> dict[str, str]:
+def _wires(ops: list[HardwareOp]) -> dict[str, str]:
     """Window tensors that are their buffer's input: window -> input."""
     return {
         op.onnx_node.output[0]: op.onnx_node.input[0]
         for op in ops
-        if op.onnx_node.op_type == "WindowBuffer" and window_shape(op).is_wire
+        if isinstance(op, WindowBuffer) and window_shape(op).is_wire
     }
 
 
@@ -158,13 +143,10 @@ def _expression(tensor: str, edges: dict[str, Edge], wires: dict[str, str]) -> s
     return edges[tensor].stream
 
 
-def _embedded(ops: list[Any]) -> list[str]:
+def _embedded(ops: list[HardwareOp]) -> list[str]:
     """Weights that lie in the convolution's own memory."""
     return [
-        op.onnx_node.output[0]
-        for op in ops
-        if op.onnx_node.op_type == "ParameterStream"
-        and op.get_nodeattr("mem_mode") == "internal_embedded"
+        op.onnx_node.output[0] for op in ops if isinstance(op, ParameterStream) and op.is_embedded
     ]
 
 
@@ -182,21 +164,21 @@ def _declaration(edge: Edge) -> StreamDeclaration:
     )
 
 
-def _constant(model: ModelWrapper, tensor: str) -> np.ndarray:
-    value = model.get_initializer(tensor)
-    if value is None:
-        # Weights reach the convolution through their parameter task.
-        producer = model.find_producer(tensor)
-        value = model.get_initializer(producer.input[0])
-    return to_codes(value)
+def read_constant(model: ModelWrapper, tensor: str) -> np.ndarray:
+    """Integers (int64) of an initialiser, also behind the tasks that stream it."""
+    while (producer := model.find_producer(tensor)) is not None:
+        tensor = producer.input[0]
+    return to_codes(model.get_initializer(tensor))
 
 
-def _ports(model: ModelWrapper, ops: list[Any], op_type: str) -> list[ProjectPort]:
-    found = [op for op in ops if op.onnx_node.op_type == op_type]
+def _ports(
+    model: ModelWrapper, ops: list[HardwareOp], kind: type[BoundaryDMA]
+) -> list[ProjectPort]:
+    found = [op for op in ops if isinstance(op, kind)]
     if not found:
-        raise ValueError(f"the graph has no {op_type}")
-    base = "input" if op_type == "InputDMA" else "output"
-    if op_type == "OutputDMA":
+        raise ValueError(f"the graph has no {kind.__name__}")
+    base = "input" if kind is InputDMA else "output"
+    if kind is OutputDMA:
         order = _output_order(model)
         found.sort(key=lambda op: order.get(op.onnx_node.name, len(order)))
     ports = []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from finn_resnet.custom_ops.streams import weight_words
 from finn_resnet.generation.config_struct import Member, config_struct
 from finn_resnet.generation.cpp import array_range, code_type, native_bytes
+from finn_resnet.generation.registry import generates
 from finn_resnet.generation.task_code import (
     BEAT_BYTES,
     NodeCode,
@@ -14,7 +16,6 @@ from finn_resnet.generation.task_code import (
     TaskCall,
     WeightMemory,
 )
-from finn_resnet.numerics.dsp_packing import tap_order
 
 _MEMORY = {
     "lut": "type=rom_1p impl=lutram",
@@ -28,37 +29,18 @@ DISTRIBUTOR = "parameter_distributor"
 """Name of the task that fills the loaded memories."""
 
 
-def weight_words(weights: np.ndarray, och_par: int, ich_par: int) -> np.ndarray:
-    """Memory words ``[ceil(ich/ich_par) * ceil(och/och_par), och_par * ich_par * fh * fw]``.
-
-    Order of the words: input channel group, output channel group (fastest); within a word output
-    channel, input channel, kernel tap (fastest). Entries beyond the last channel are 0.
-
-    Args:
-        weights: integers ``[och, fh, fw, ich]``.
-        och_par: output channels of a word.
-        ich_par: input channels of a word.
-    """
-    rows = tap_order(weights, ich_par)
-    och, in_groups, taps = rows.shape
-    out_groups = -(-och // och_par)
-    padded = np.zeros((out_groups * och_par, in_groups, taps), np.int64)
-    padded[:och] = rows
-    words = padded.reshape(out_groups, och_par, in_groups, taps).transpose(2, 0, 1, 3)
-    return words.reshape(in_groups * out_groups, och_par * taps)
-
-
+@generates("ParameterStream", header=("parameters.hpp", "loaded_parameters.hpp"))
 def parameter_code(node: NodeContext) -> NodeCode:
     """The memory, the function that owns it, and the task, unless the convolution has it inside."""
     och_par, ich_par, mem_style = node.op.attrs("och_par", "ich_par", "mem_style")
     edge = node.outputs[0]
-    words = weight_words(node.constant(0), och_par, ich_par)
+    words = weight_words(node.constant("weights"), och_par, ich_par)
     found = array_range(words)
     if found.lo < edge.codes.lo or found.hi > edge.codes.hi:
         raise ValueError(f"{node.name}: weights {found} outside their datatype {edge.codes}")
     # UltraScale+ URAM cannot hold initial contents.
     memory = WeightMemory(node.name, words, mem_style == "uram", native_bytes(edge.codes))
-    if node.op.get_nodeattr("mem_mode") == "internal_embedded":
+    if node.op.is_embedded:
         return NodeCode(
             node.name,
             structs=[_struct(node, memory), f"struct {memory_type(node.name)};"],
@@ -76,7 +58,7 @@ def parameter_code(node: NodeContext) -> NodeCode:
 
 
 def _doc(node: NodeContext, memory: WeightMemory) -> str:
-    extents = "".join(f"[{extent}]" for extent in node.constant(0).shape)
+    extents = "".join(f"[{extent}]" for extent in node.constant("weights").shape)
     words, entries = memory.words.shape
     return f"Weights {extents}, {words} words of {entries}{', loaded' if memory.loaded else ''}."
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from finn_resnet.generation.config_struct import Member, config_struct
 from finn_resnet.generation.cpp import signed_bits
 from finn_resnet.generation.project_file import ProjectProbe
+from finn_resnet.generation.registry import generates
 from finn_resnet.generation.requant_config import requant_config
 from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
 
 _STAGES = 6
 
 
+@generates("StreamPool", header="pool.hpp")
 def pool_code(node: NodeContext) -> NodeCode:
     """Config struct, task and probe of a pool."""
     op = node.op
@@ -37,7 +39,7 @@ def pool_code(node: NodeContext) -> NodeCode:
     doc = [f"{kind.capitalize()} pool {fh}x{fw} to {oh}x{ow}x{ch}."]
     struct = config_struct(node.config, doc, constants, types)
     task = "window_pool" if windowed else "global_pool"
-    call = f"fr::{task}<{node.config}>({node.stream_in(0)}, {node.stream_out()})"
+    call = f"fr::{task}<{node.config}>({node.stream_in()}, {node.stream_out()})"
     out_lanes = lanes if windowed else 1
     return NodeCode(
         node.name,

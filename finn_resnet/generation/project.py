@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import jinja2
@@ -24,6 +23,7 @@ from finn_resnet.generation.project_file import (
     ProjectTask,
     ProjectTensor,
 )
+from finn_resnet.generation.registry import library_folder
 from finn_resnet.generation.task_code import StreamDeclaration, WeightMemory
 from finn_resnet.output_folder import HLS_FOLDER, staged_files
 from finn_resnet.top_name import check_top_name
@@ -54,7 +54,7 @@ def generate_project(model: ModelWrapper, output_dir: str | Path, top_name: str)
     project = describe_project(network, top_name, target)
     with staged_files(target) as folder:
         _write_sources(folder, network, top_name, depths_note(model))
-        _copy_library(folder / "include")
+        _copy_headers(folder / "include", network.headers)
         project.write(folder)
     return project
 
@@ -188,13 +188,13 @@ def _environment() -> jinja2.Environment:
     )
 
 
-def library_folder() -> Path:
-    """Folder of the C++ library and its templates."""
-    return Path(str(files("finn_resnet.hls")))
-
-
-def _copy_library(include: Path) -> None:
-    for header in sorted(library_folder().rglob("*.hpp")):
-        target = include / header.relative_to(library_folder())
+def _copy_headers(include: Path, own: list[Path]) -> None:
+    """The whole library, and the headers of operators defined elsewhere."""
+    library = library_folder()
+    for header in sorted(library.rglob("*.hpp")):
+        target = include / header.relative_to(library)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(header.read_bytes())
+    for header in own:
+        if not header.is_relative_to(library):
+            (include / header.name).write_bytes(header.read_bytes())

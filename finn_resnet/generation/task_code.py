@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from finn_resnet.custom_ops.base import HardwareOp
 from finn_resnet.generation.cpp import code_type
 from finn_resnet.generation.edges import Edge
 from finn_resnet.generation.project_file import ProjectProbe
@@ -91,16 +92,18 @@ class NodeContext:
     """A node with its streams: what its code is made from.
 
     ``inputs`` and ``outputs`` are the edges by position, None where there is no stream;
-    ``streams`` maps a tensor to the C++ expression of its stream; ``constant`` reads an
-    initialiser as int64; ``probe_id`` is the first of the node's three probe numbers.
+    ``streams`` maps a tensor to the C++ expression of its stream; ``read`` gives the integers
+    behind a tensor, int64, also where they come through a parameter task; ``probe_id`` is the
+    first of the node's three probe numbers; ``port`` the AXI argument of a DMA.
     """
 
-    op: Any
+    op: HardwareOp
     inputs: list[Edge | None]
     outputs: list[Edge | None]
     streams: dict[str, str]
-    constant: Any
+    read: Callable[[str], np.ndarray]
     probe_id: int
+    port: str = ""
 
     @property
     def name(self) -> str:
@@ -112,17 +115,32 @@ class NodeContext:
         """Name of the node's config struct."""
         return f"{self.name}_config"
 
+    def edge(self, operand: str) -> Edge:
+        """The edge of the input that the op names ``operand``."""
+        return self.inputs[self._index(operand)]
+
+    def constant(self, operand: str) -> np.ndarray:
+        """The integers of the input that the op names ``operand``."""
+        return self.read(self.op.onnx_node.input[self._index(operand)])
+
+    def _index(self, operand: str) -> int:
+        index = self.op.index_of(operand)
+        if index is None:
+            raise ValueError(f"node {self.name} has no input {operand!r}")
+        return index
+
     def window_types(self) -> dict[str, str]:
         """Types of the window a computation task reads, and of its rows if they come apart."""
         edge = self.inputs[0]
-        if self.op.get_nodeattr("buffer_style") != "rows":
+        if not edge.layout.rows:
             return {"window_t": edge.token_type}
-        codes = edge.layout.lanes * edge.layout.token[0]
+        codes = edge.layout.entries
         window = f"fr::token<{code_type(edge.codes)}, {codes}>"
         return {"window_t": window, "rows_t": f"{edge.node}_config"}
 
-    def stream_in(self, index: int) -> str:
-        """C++ expression of input stream ``index``."""
+    def stream_in(self, operand: str | None = None) -> str:
+        """C++ expression of the stream at the input named ``operand``, the first if None."""
+        index = 0 if operand is None else self._index(operand)
         return self.streams[self.op.onnx_node.input[index]]
 
     def stream_out(self, index: int = 0) -> str:

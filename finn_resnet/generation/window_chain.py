@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from finn_resnet.custom_ops.window import used_columns, window_columns
+from finn_resnet.custom_ops.streams import window_columns
+from finn_resnet.custom_ops.window import used_columns
 
 
 @dataclass(frozen=True)

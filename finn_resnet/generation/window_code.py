@@ -7,6 +7,7 @@ import json
 from finn_resnet.generation.config_struct import config_struct
 from finn_resnet.generation.cpp import code_type
 from finn_resnet.generation.edges import window_shape
+from finn_resnet.generation.registry import generates
 from finn_resnet.generation.task_code import NodeCode, NodeContext, StreamDeclaration, TaskCall
 from finn_resnet.generation.window_chain import Chain, WindowShape, tap_depth, window_chains
 
@@ -16,6 +17,7 @@ _PAD_STAGES = 2
 _SHIFT_REGISTER_BITS = 1024
 
 
+@generates("WindowBuffer", header=("window_buffer.hpp", "window_rows.hpp"))
 def window_code(node: NodeContext) -> NodeCode:
     """Slices or rows and their streams; nothing at all for a wire."""
     shape = window_shape(node.op)
@@ -43,7 +45,7 @@ def _slice_code(node: NodeContext, shape: WindowShape) -> NodeCode:
                 streams.add(f"link_{item.row}_{item.column}", item.link_depth, *token)
         code.tasks += _chain_tasks(node, shape, chain)
     code.streams = streams.declared
-    pad = f"fr::window_pad<{node.config}>({node.name}_tap, {node.stream_out(0)})"
+    pad = f"fr::window_pad<{node.config}>({node.name}_tap, {node.stream_out()})"
     code.tasks.append(TaskCall(f"{node.name}_pad", pad, "WindowBuffer", _PAD_STAGES))
     return code
 
@@ -73,8 +75,8 @@ def _row_code(node: NodeContext, shape: WindowShape) -> NodeCode:
 def _row_task(node: NodeContext, shape: WindowShape, index: int) -> TaskCall:
     name = node.name
     newest = index == shape.fh - 1
-    source = node.stream_in(0) if newest else f"{name}_link_{index}"
-    ports = [source, f"{node.stream_out(0)}[{index}]"]
+    source = node.stream_in() if newest else f"{name}_link_{index}"
+    ports = [source, f"{node.stream_out()}[{index}]"]
     suffix = "_first" if newest else ""
     if index:
         ports.append(f"{name}_link_{index - 1}")
@@ -142,7 +144,7 @@ class _InternalStreams:
 
 def _chain_tasks(node: NodeContext, shape: WindowShape, chain: Chain) -> list[TaskCall]:
     """Tasks of a chain, newest slice first (topological order)."""
-    lane_in = f"{node.stream_in(0)}[{chain.lane}]"
+    lane_in = f"{node.stream_in()}[{chain.lane}]"
     forward = f"{node.stream_out(1)}[{chain.lane}]" if shape.forward else None
     if not chain.slices:
         suffix, ports = ("_forward", f"{lane_in}, {forward}") if forward else ("", lane_in)

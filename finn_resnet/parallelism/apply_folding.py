@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from qonnx.core.modelwrapper import ModelWrapper
-from qonnx.custom_op.registry import getCustomOp
 from qonnx.transformation.base import Transformation
 
 from finn_resnet.errors import UserError, did_you_mean
@@ -17,32 +16,14 @@ from finn_resnet.parallelism.candidates import divisors
 from finn_resnet.parallelism.engine_factors import read_factors, write_factors
 from finn_resnet.parallelism.engine_model import EngineFactors
 from finn_resnet.parallelism.network import Engine, read_network
+from finn_resnet.transformation.graph_edit import as_op
 from finn_resnet.transformation.insert_width_adapters import RemoveWidthAdapters
 
 Folding = Mapping[str, Mapping[str, Any]]
 
-MAC_STYLES = ("dsp", "lut")
-MEM_STYLES = ("lut", "bram", "uram")
-LINK_STYLES = ("lut", "bram")
-BUFFER_STYLES = ("slices", "rows")
-MEM_MODES = ("internal_decoupled", "internal_embedded")
 _DEFAULTS = "Defaults"
-_SETTINGS = {
-    "StreamConv": (
-        "och_par",
-        "ich_par",
-        "ow_par",
-        "in_lanes",
-        "mac_style",
-        "mem_style",
-        "link_style",
-        "buffer_style",
-        "mem_mode",
-    ),
-    "StreamPool": ("ch_par", "ow_par", "in_lanes", "link_style", "buffer_style"),
-    "InputDMA": ("ch_par", "lanes"),
-}
-_DOWNSAMPLE_SETTING = "ds_mem_style"
+_MEMORY_SETTINGS = ("mem_style", "ds_mem_style")
+"""Of the weights, and of a merged downsample's."""
 
 
 class ApplyFolding(Transformation):
@@ -87,20 +68,10 @@ def export_folding(model: ModelWrapper) -> dict[str, dict[str, Any]]:
     folding: dict[str, dict[str, Any]] = {_DEFAULTS: {}}
     for name, engine in _engines(bare).items():
         factors = read_factors(engine)
-        named = {
-            "och_par": factors.och_par,
-            "ich_par": factors.ich_par,
-            "ch_par": factors.och_par,
-            "ow_par": factors.ow_par,
-            "lanes": factors.ow_par,
-            "in_lanes": factors.in_lanes,
-            "mac_style": factors.mac_style,
-            "link_style": factors.link_style,
-            "buffer_style": factors.buffer_style,
-            "mem_mode": factors.mem_mode,
+        folding[name] = {
+            key: getattr(factors, setting.field) for key, setting in _settings(engine).items()
         }
-        named.update(zip(("mem_style", _DOWNSAMPLE_SETTING), factors.mem_styles, strict=False))
-        folding[name] = {key: named[key] for key in _settings(engine)}
+        folding[name].update(zip(_MEMORY_SETTINGS, factors.mem_styles, strict=False))
     return folding
 
 
@@ -116,9 +87,31 @@ def _engines(model: ModelWrapper) -> dict[str, Engine]:
     return {engine.name: engine for engine in read_network(model).engines}
 
 
-def _settings(engine: Engine) -> tuple[str, ...]:
-    own = _SETTINGS[engine.node.op_type]
-    return (*own, _DOWNSAMPLE_SETTING) if len(engine.parameters) > 1 else own
+@dataclass(frozen=True)
+class _Setting:
+    """A factor or style: the field of `EngineFactors`, its largest value, its legal values."""
+
+    field: str
+    limit: int | None
+    styles: tuple[str, ...]
+
+
+def _settings(engine: Engine) -> dict[str, _Setting]:
+    """Settings of an engine by name: its own, what its buffer adds, its memories' styles."""
+    own = as_op(engine.node)
+    found = {}
+    for node in (engine.node, engine.buffer):
+        if node is None:
+            continue
+        op = as_op(node)
+        for field, name in op.factors.items():
+            # What the buffer unrolls, the engine decides.
+            if node is engine.node or not (name in op.unrolled or field in own.factors):
+                limit = op.get_nodeattr(op.unrolled[name]) if name in op.unrolled else None
+                found[name] = _Setting(field, limit, op.styles(name))
+    for name, node in zip(_MEMORY_SETTINGS, engine.parameters, strict=False):
+        found[name] = _Setting("mem_styles", None, as_op(node).styles("mem_style"))
+    return found
 
 
 def _check_names(folding: Any, engines: Mapping[str, Engine]) -> None:
@@ -135,29 +128,6 @@ def _check_names(folding: Any, engines: Mapping[str, Engine]) -> None:
             raise UserError(f"folding default {key!r}: {did_you_mean(key, known)}")
 
 
-def _limits(engine: Engine) -> dict[str, int]:
-    """Largest value of every factor the engine has."""
-    op = getCustomOp(engine.node)
-    if engine.node.op_type == "StreamConv":
-        return dict(
-            zip(("och_par", "ich_par", "ow_par"), op.attrs("och", "ich", "ow"), strict=True)
-        )
-    if engine.node.op_type == "StreamPool":
-        return dict(zip(("ch_par", "ow_par"), op.attrs("ch", "ow"), strict=True))
-    return dict(zip(("ch_par", "lanes"), op.attrs("ch", "w"), strict=True))
-
-
-def _styles(key: str) -> tuple[str, ...] | None:
-    return {
-        "mac_style": MAC_STYLES,
-        "mem_style": MEM_STYLES,
-        _DOWNSAMPLE_SETTING: MEM_STYLES,
-        "link_style": LINK_STYLES,
-        "buffer_style": BUFFER_STYLES,
-        "mem_mode": MEM_MODES,
-    }.get(key)
-
-
 def _checked(engine: Engine, key: str, value: Any) -> Any:
     """``value`` if it is legal for ``key`` (``in_lanes`` is judged with ``ow_par``, later)."""
     if key not in _settings(engine):
@@ -165,13 +135,13 @@ def _checked(engine: Engine, key: str, value: Any) -> Any:
             f"folding of {engine.name!r}: {key!r} is no setting of it; "
             f"{did_you_mean(key, _settings(engine))}"
         )
-    styles = _styles(key)
-    if styles is not None:
-        if value not in styles:
-            legal = ", ".join(styles)
+    setting = _settings(engine)[key]
+    if setting.styles:
+        if value not in setting.styles:
+            legal = ", ".join(setting.styles)
             raise UserError(f"folding of {engine.name!r}: {key} = {value!r} must be one of {legal}")
         return value
-    limit = _limits(engine).get(key)
+    limit = setting.limit
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < 1 or (limit is not None and value > limit):
         legal = f"a whole number from 1 to {limit}" if limit else "a whole number from 1 up"
@@ -182,57 +152,53 @@ def _checked(engine: Engine, key: str, value: Any) -> Any:
 def _limited(engine: Engine, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults this engine has a use for; factors are cut to its extents."""
     found = {}
-    limits = _limits(engine)
+    settings = _settings(engine)
     for key, value in defaults.items():
-        if key not in _settings(engine):
+        if key not in settings:
             continue
-        if key in limits and isinstance(value, int) and value > limits[key]:
-            value = limits[key]
+        limit = settings[key].limit
+        if limit is not None and isinstance(value, int) and value > limit:
+            value = limit
         found[key] = _checked(engine, key, value)
     return found
 
 
 def _with_settings(engine: Engine, asked: Mapping[str, Any]) -> EngineFactors:
     present = read_factors(engine)
-    if engine.node.op_type == "InputDMA":
-        lanes = asked.get("lanes", present.ow_par)
-        ch_par = asked.get("ch_par", present.och_par)
-        return EngineFactors(ch_par, ch_par, lanes, lanes)
-    ow_par = asked.get("ow_par", present.ow_par)
-    follow = min(ow_par, _input_width(engine))
-    unchanged = present.in_lanes if ow_par == present.ow_par else follow
-    in_lanes = asked.get("in_lanes", unchanged)
-    _check_lanes(engine, ow_par, in_lanes)
-    styles = {key: asked.get(key, getattr(present, key)) for key in ("link_style", "buffer_style")}
-    if styles["buffer_style"] == "rows":
-        _check_rows(engine, ow_par, in_lanes)
-    if engine.node.op_type == "StreamPool":
-        ch_par = asked.get("ch_par", present.och_par)
-        return EngineFactors(ch_par, ch_par, ow_par, in_lanes, **styles)
-    mem_styles = tuple(
-        asked.get(key, style)
-        for key, style in zip(("mem_style", _DOWNSAMPLE_SETTING), present.mem_styles, strict=False)
-    )
-    plain = {
-        key: asked[key] for key in ("och_par", "ich_par", "mac_style", "mem_mode") if key in asked
+    settings = _settings(engine)
+    changes = {
+        settings[key].field: value for key, value in asked.items() if key not in _MEMORY_SETTINGS
     }
-    if "uram" in mem_styles and plain.get("mem_mode", present.mem_mode) == "internal_embedded":
+    changes["mem_styles"] = tuple(
+        asked.get(key, style)
+        for key, style in zip(_MEMORY_SETTINGS, present.mem_styles, strict=False)
+    )
+    if "ich_par" not in as_op(engine.node).factors and "och_par" in changes:
+        changes["ich_par"] = changes["och_par"]
+    ow_par = changes.get("ow_par", present.ow_par)
+    if ow_par != present.ow_par:
+        follow = ow_par if engine.buffer is None else min(ow_par, _input_width(engine))
+        changes.setdefault("in_lanes", follow)
+    chosen = replace(present, **changes)
+    _check_styles(engine, chosen)
+    return chosen
+
+
+def _check_styles(engine: Engine, chosen: EngineFactors) -> None:
+    """What must hold between settings."""
+    if engine.buffer is not None:
+        _check_lanes(engine, chosen.ow_par, chosen.in_lanes)
+        if chosen.buffer_style == "rows":
+            _check_rows(engine, chosen.ow_par, chosen.in_lanes)
+    if "uram" in chosen.mem_styles and chosen.mem_mode == "internal_embedded":
         raise UserError(
             f"folding of {engine.name!r}: mem_style = 'uram' is filled over a stream and needs "
             "mem_mode = 'internal_decoupled'"
         )
-    return replace(
-        present,
-        ow_par=ow_par,
-        in_lanes=in_lanes,
-        mem_styles=mem_styles,
-        **styles,
-        **plain,
-    )
 
 
 def _check_rows(engine: Engine, ow_par: int, in_lanes: int) -> None:
-    op = getCustomOp(engine.buffer)
+    op = as_op(engine.buffer)
     row = replace(op.row_window(), ow_par=ow_par, in_lanes=in_lanes)
     problem = row.problem(op.get_nodeattr("fh"))
     if problem is not None:
@@ -242,11 +208,11 @@ def _check_rows(engine: Engine, ow_par: int, in_lanes: int) -> None:
 
 
 def _input_width(engine: Engine) -> int:
-    return getCustomOp(engine.buffer).get_nodeattr("iw")
+    return as_op(engine.buffer).get_nodeattr("iw")
 
 
 def _check_lanes(engine: Engine, ow_par: int, in_lanes: int) -> None:
-    step = ow_par * getCustomOp(engine.buffer).get_nodeattr("stride")[1]
+    step = ow_par * as_op(engine.buffer).get_nodeattr("stride")[1]
     legal = [lanes for lanes in divisors(step) if lanes <= _input_width(engine)]
     if in_lanes not in legal:
         raise UserError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, singledispatch
 from itertools import product
 from math import ceil
 
@@ -69,13 +69,13 @@ def divisors(extent: int) -> tuple[int, ...]:
     return tuple(p for p in range(1, extent + 1) if extent % p == 0)
 
 
+@singledispatch
 def candidates(engine: EngineModel, limit: int, space: SearchSpace) -> list[EngineFactors]:
-    """Factors that keep ``engine`` within ``limit`` cycles, none larger than needed."""
-    if isinstance(engine, InputEngine):
-        return list(_input_candidates(engine, limit))
-    if isinstance(engine, PoolEngine):
-        return list(_pool_candidates(engine, limit, space))
-    return _conv_candidates(engine, limit, space)
+    """Factors that keep ``engine`` within ``limit`` cycles, none larger than needed.
+
+    An engine of a user's own registers its function with ``candidates.register``.
+    """
+    raise TypeError(f"no candidates are registered for {type(engine).__name__}")
 
 
 def _with_buffer_style(
@@ -86,15 +86,17 @@ def _with_buffer_style(
     return replace(factors, buffer_style="rows" if rows else "slices")
 
 
-def _input_candidates(engine: InputEngine, limit: int) -> Iterator[EngineFactors]:
+@candidates.register
+def _input_candidates(engine: InputEngine, limit: int, space: SearchSpace) -> list[EngineFactors]:
     lanes = range(1, min(_MAX_DMA_LANES, engine.picture.w) + 1)
-    for ow_par, ch_par in product(lanes, useful_factors(engine.picture.ch)):
-        factors = EngineFactors(ch_par, ch_par, ow_par, ow_par)
-        if engine.cycles(factors) <= limit:
-            yield factors
+    factors = product(lanes, useful_factors(engine.picture.ch))
+    found = [EngineFactors(ch_par, ch_par, ow_par, ow_par) for ow_par, ch_par in factors]
+    return [f for f in found if engine.cycles(f) <= limit]
 
 
-def _pool_candidates(engine: PoolEngine, limit: int, space: SearchSpace) -> Iterator[EngineFactors]:
+@candidates.register
+def _pool_candidates(engine: PoolEngine, limit: int, space: SearchSpace) -> list[EngineFactors]:
+    found = []
     window, mode = engine.window, space.mode
     legal = divisors if mode == "paper" else useful_factors
     for ow_par, ch_par in product(_column_factors(window.ow, mode), legal(window.ich)):
@@ -103,8 +105,8 @@ def _pool_candidates(engine: PoolEngine, limit: int, space: SearchSpace) -> Iter
                 window, EngineFactors(ch_par, ch_par, ow_par, in_lanes), space
             )
             if engine.cycles(factors) <= limit:
-                yield factors
-                yield replace(factors, link_style="lut")
+                found += [factors, replace(factors, link_style="lut")]
+    return found
 
 
 def _column_factors(ow: int, mode: str) -> tuple[int, ...]:
@@ -119,6 +121,7 @@ def _input_lanes(iw: int, ow_par: int, stride_w: int, mode: str) -> tuple[int, .
     return tuple(lanes for lanes in divisors(ow_par * stride_w) if lanes <= iw)
 
 
+@candidates.register
 def _conv_candidates(engine: ConvEngine, limit: int, space: SearchSpace) -> list[EngineFactors]:
     shape = engine.shape
     mode = space.mode

@@ -9,6 +9,7 @@ from onnx import NodeProto
 from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.boards import Resources, total
+from finn_resnet.parallelism.costs import cost_of
 from finn_resnet.parallelism.engine_model import EngineFactors, engine_cost, engine_model
 from finn_resnet.parallelism.network import Edge, Network, Side, read_network
 from finn_resnet.parallelism.node_shapes import input_picture
@@ -17,16 +18,7 @@ from finn_resnet.parallelism.stream_cost import (
     conversion_cycles,
     source_cost,
 )
-from finn_resnet.parallelism.stream_task_cost import (
-    Picture,
-    add_cost,
-    dma_cost,
-    fork_cost,
-    output_dma_cycles,
-    pool_cost,
-    requant_task_cost,
-    stream_cycles,
-)
+from finn_resnet.parallelism.stream_task_cost import Picture
 from finn_resnet.transformation.stream_profile import StreamProfile
 
 
@@ -37,29 +29,15 @@ class Follower:
         self.node = node
         self._op = getCustomOp(node)
         self._picture: Picture = input_picture(model, node)
+        self._cost = cost_of(self._op)
 
     def cycles(self, profile: StreamProfile) -> int:
         """Cycles per frame."""
-        if self.node.op_type == "OutputDMA":
-            sizes = self._op.attrs("code_bytes", "beat_bytes")
-            return output_dma_cycles(self._picture, profile, *sizes)
-        return stream_cycles(self._picture, profile)
+        return self._cost(self._op, self._picture, profile)[0]
 
     def cost(self, profile: StreamProfile) -> Resources:
         """Resources of the task."""
-        op = self._op
-        if self.node.op_type == "OutputDMA":
-            return dma_cost(profile, *op.attrs("code_bytes", "beat_bytes"))
-        if self.node.op_type == "StreamFork":
-            return fork_cost(len(self.node.output))
-        if self.node.op_type == "StreamAdd":
-            return add_cost(self._picture, profile, op.get_nodeattr("requant"))
-        if self.node.op_type == "StreamRequant":
-            return requant_task_cost(self._picture, profile, op.get_nodeattr("requant"))
-        fh, fw, kind, requant = op.attrs("fh", "fw", "kind", "requant")
-        return pool_cost(
-            self._picture, profile, kind=kind, taps=fh * fw, windowed=False, requant=requant
-        )
+        return self._cost(self._op, self._picture, profile)[1]
 
 
 class CostedNetwork:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import Any
 
-from onnx import NodeProto
-from qonnx.custom_op.registry import getCustomOp
+from qonnx.core.modelwrapper import ModelWrapper
 
+from finn_resnet.custom_ops.streams import WeightStream
 from finn_resnet.parallelism.engine_model import EngineFactors
 from finn_resnet.parallelism.network import Engine, read_network
-from finn_resnet.transformation.stream_profile import StreamProfile
+from finn_resnet.transformation.graph_edit import as_op
 
 
-def write_factors(model: Any, factors: dict[str, EngineFactors]) -> None:
+def write_factors(model: ModelWrapper, factors: dict[str, EngineFactors]) -> None:
     """Set the factors of the named engines, and of every node that follows an engine."""
     network = read_network(model)
     for engine in network.engines:
@@ -21,75 +20,31 @@ def write_factors(model: Any, factors: dict[str, EngineFactors]) -> None:
             _write_engine(engine, factors[engine.name])
     sides = [read_factors(engine).sides for engine in network.engines]
     for node, side in network.followers:
-        _write_follower(node, side.profile(sides[side.engine]))
+        profile = side.profile(sides[side.engine])
+        as_op(node).follow(profile.lanes, profile.ch_par)
 
 
 def read_factors(engine: Engine) -> EngineFactors:
     """The factors an engine's nodes carry."""
-    op = getCustomOp(engine.node)
-    if engine.node.op_type == "InputDMA":
-        lanes, ch_par = op.attrs("lanes", "ch_par")
-        return EngineFactors(ch_par, ch_par, lanes, lanes)
-    in_lanes = getCustomOp(engine.buffer).lanes_in()
-    link_style, buffer_style = getCustomOp(engine.buffer).attrs("link_style", "buffer_style")
-    if engine.node.op_type == "StreamPool":
-        ch_par, ow_par = op.attrs("ch_par", "ow_par")
-        return EngineFactors(
-            ch_par, ch_par, ow_par, in_lanes, link_style=link_style, buffer_style=buffer_style
-        )
-    och_par, ich_par, ow_par, mac_style, mem_mode = op.attrs(
-        "och_par", "ich_par", "ow_par", "mac_style", "mem_mode"
-    )
-    styles = tuple(getCustomOp(node).get_nodeattr("mem_style") for node in engine.parameters)
-    return EngineFactors(
-        och_par, ich_par, ow_par, in_lanes, mac_style, styles, link_style, buffer_style, mem_mode
-    )
+    found: dict[str, Any] = {}
+    served = [engine.buffer] if engine.buffer is not None else []
+    for node in (*engine.parameters, *served, engine.node):
+        op = as_op(node)
+        found.update({field: op.get_nodeattr(name) for field, name in op.factors.items()})
+    # What an engine does not tell apart is one factor; without a window buffer that is the lanes.
+    found.setdefault("ich_par", found["och_par"])
+    found["in_lanes"] = as_op(engine.buffer).lanes_in() if served else found["ow_par"]
+    styles = tuple(as_op(node).get_nodeattr("mem_style") for node in engine.parameters)
+    return EngineFactors(**found, mem_styles=styles)
 
 
 def _write_engine(engine: Engine, factors: EngineFactors) -> None:
-    if engine.node.op_type == "InputDMA":
-        _set(engine.node, ch_par=factors.och_par, lanes=factors.ow_par)
-        return
-    _set(
-        engine.buffer,
-        ich_par=factors.ich_par,
-        ow_par=factors.ow_par,
-        in_lanes=factors.in_lanes,
-        link_style=factors.link_style,
-        buffer_style=factors.buffer_style,
-    )
-    _set(engine.node, buffer_style=factors.buffer_style)
-    if engine.node.op_type == "StreamPool":
-        _set(engine.node, ch_par=factors.och_par, ow_par=factors.ow_par)
-        return
-    _set(
-        engine.node,
-        och_par=factors.och_par,
-        ich_par=factors.ich_par,
-        ow_par=factors.ow_par,
-        mac_style=factors.mac_style,
-        mem_mode=factors.mem_mode,
-    )
-    oh, ow = getCustomOp(engine.node).attrs("oh", "ow")
-    for node, mem_style in zip(engine.parameters, factors.mem_styles, strict=True):
-        _set(
-            node,
-            och_par=factors.och_par,
-            ich_par=factors.ich_par,
-            repeats=oh * ceil(ow / factors.ow_par),
-            mem_style=mem_style,
-            mem_mode=factors.mem_mode,
-        )
-
-
-def _write_follower(node: NodeProto, profile: StreamProfile) -> None:
-    if node.op_type == "StreamPool":
-        _set(node, ch_par=profile.ch_par, ow_par=profile.lanes)
-    else:
-        _set(node, ch_par=profile.ch_par, lanes=profile.lanes)
-
-
-def _set(node: NodeProto, **attributes: int | str) -> None:
-    op = getCustomOp(node)
-    for name, value in attributes.items():
-        op.set_nodeattr(name, value)
+    served = [engine.buffer] if engine.buffer is not None else []
+    for node in (*engine.parameters, *served, engine.node):
+        op = as_op(node)
+        for field, name in op.factors.items():
+            op.set_nodeattr(name, getattr(factors, field))
+    streams = [s for s in as_op(engine.node).input_streams() if isinstance(s, WeightStream)]
+    for node, style, stream in zip(engine.parameters, factors.mem_styles, streams, strict=True):
+        as_op(node).set_nodeattr("mem_style", style)
+        as_op(node).set_nodeattr("repeats", stream.repeats)

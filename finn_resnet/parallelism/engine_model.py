@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Protocol
 
-from qonnx.custom_op.registry import getCustomOp
+from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.boards import Resources, total
+from finn_resnet.custom_ops import ParameterStream
+from finn_resnet.custom_ops.base import SearchRole
 from finn_resnet.numerics.dsp_packing import chain_ends, tap_order
 from finn_resnet.parallelism.conv_cost import (
     ConvFactors,
@@ -19,6 +21,7 @@ from finn_resnet.parallelism.conv_cost import (
     embedded_parameter_cost,
     parameter_cost,
 )
+from finn_resnet.parallelism.costs import cost_of, costs
 from finn_resnet.parallelism.memory_cost import fifo_cost
 from finn_resnet.parallelism.network import Engine
 from finn_resnet.parallelism.node_shapes import (
@@ -35,6 +38,7 @@ from finn_resnet.parallelism.window_cost import (
     window_cost,
     window_cycles,
 )
+from finn_resnet.transformation.graph_edit import as_op
 from finn_resnet.transformation.stream_profile import StreamProfile
 
 _DEFAULT_DEPTH = 2
@@ -96,15 +100,16 @@ class ParameterShape:
     bits: int
 
 
+@costs("StreamConv", SearchRole.ENGINE)
 class ConvEngine:
     """A convolution with its window buffer and parameter tasks."""
 
-    def __init__(self, model: Any, engine: Engine) -> None:
+    def __init__(self, model: ModelWrapper, engine: Engine) -> None:
         self.name = engine.name
         self.shape: ConvShape = conv_shape(model, engine.node)
         self.window: WindowShape = window_shape(model, engine.buffer)
         self._buffer_name = engine.buffer.name
-        self.parameters = [_parameter_shape(node) for node in engine.parameters]
+        self.parameters = [_parameter_shape(as_op(node)) for node in engine.parameters]
         self._operands = conv_operands(model, engine.node)
         self._chains: dict[int, tuple[int, ...]] = {}
 
@@ -142,26 +147,18 @@ class ConvEngine:
         return ceil(shape.och / factors.och_par) * ceil(shape.ich / factors.ich_par)
 
     def parameter_cost(self, index: int, factors: EngineFactors, mem_style: str) -> Resources:
-        """Memory of the weights ``index`` in ``mem_style``, with task and stream if decoupled."""
-        shape = self.parameters[index]
-        och_par, ich_par = factors.och_par, factors.ich_par
-        if factors.mem_mode == "internal_embedded":
-            return embedded_parameter_cost(
-                shape.och, shape.ich, shape.taps, shape.bits, och_par, ich_par, mem_style
-            )
-        memory = parameter_cost(
-            shape.och, shape.ich, shape.taps, shape.bits, och_par, ich_par, mem_style
-        )
-        return memory + fifo_cost(_DEFAULT_DEPTH, och_par * ich_par * shape.taps * shape.bits)
+        """Memory of the weights ``index`` in ``mem_style``."""
+        return memory_task(self.parameters[index], factors, mem_style)
 
 
+@costs("StreamPool", SearchRole.ENGINE)
 class PoolEngine:
     """A windowed pool with its window buffer."""
 
     parameters: tuple[ParameterShape, ...] = ()
 
-    def __init__(self, model: Any, engine: Engine) -> None:
-        op = getCustomOp(engine.node)
+    def __init__(self, model: ModelWrapper, engine: Engine) -> None:
+        op = as_op(engine.node)
         self.name = engine.name
         self.window = window_shape(model, engine.buffer)
         self._buffer_name = engine.buffer.name
@@ -188,15 +185,16 @@ class PoolEngine:
         yield _buffer_task(self.window, self._buffer_name, factors)
 
 
+@costs("InputDMA", SearchRole.ENGINE)
 class InputEngine:
     """The input DMA: beats from memory to tokens of the first layers' layout."""
 
     parameters: tuple[ParameterShape, ...] = ()
 
-    def __init__(self, model: Any, engine: Engine) -> None:
+    def __init__(self, model: ModelWrapper, engine: Engine) -> None:
         self.name = engine.name
         self.picture = picture(model, engine.node, 0)
-        self._bytes, self._beat = getCustomOp(engine.node).attrs("code_bytes", "beat_bytes")
+        self._bytes, self._beat = as_op(engine.node).attrs("code_bytes", "beat_bytes")
 
     def cycles(self, factors: EngineFactors) -> int:
         """Cycles per frame: beats or tokens, whichever is more."""
@@ -208,13 +206,24 @@ class InputEngine:
         yield TaskCost(self.name, self.cycles(factors), cost)
 
 
-EngineModel = ConvEngine | PoolEngine | InputEngine
+class EngineModel(Protocol):
+    """What the search asks of an engine; registered by ``@costs(op_type, SearchRole.ENGINE)``."""
+
+    name: str
+    parameters: Sequence[ParameterShape]
+
+    def __init__(self, model: ModelWrapper, engine: Engine) -> None: ...
+
+    def cycles(self, factors: EngineFactors) -> int:
+        """Cycles per frame of the slowest of its tasks."""
+
+    def tasks(self, factors: EngineFactors) -> Iterator[TaskCost]:
+        """Cost of every task: the engine's own and those that serve it."""
 
 
-def engine_model(model: Any, engine: Engine) -> EngineModel:
+def engine_model(model: ModelWrapper, engine: Engine) -> EngineModel:
     """The cost functions of ``engine``."""
-    kinds = {"StreamConv": ConvEngine, "StreamPool": PoolEngine, "InputDMA": InputEngine}
-    return kinds[engine.node.op_type](model, engine)
+    return cost_of(as_op(engine.node))(model, engine)
 
 
 def engine_cost(engine: EngineModel, factors: EngineFactors) -> Resources:
@@ -223,10 +232,25 @@ def engine_cost(engine: EngineModel, factors: EngineFactors) -> Resources:
 
 
 def _buffer_task(window: WindowShape, name: str, factors: EngineFactors) -> TaskCost:
-    chosen = factors.window
-    return TaskCost(name, window_cycles(window, chosen), window_cost(window, chosen))
+    return TaskCost(name, *window_task(window, factors.window))
 
 
-def _parameter_shape(node: Any) -> ParameterShape:
-    och, ich, fh, fw, bits = getCustomOp(node).attrs("och", "ich", "fh", "fw", "bits")
-    return ParameterShape(node.name, och, ich, fh * fw, bits)
+@costs("WindowBuffer", SearchRole.SERVED)
+def window_task(window: WindowShape, factors: WindowFactors) -> tuple[int, Resources]:
+    """Slices or rows, and the streams between them."""
+    return window_cycles(window, factors), window_cost(window, factors)
+
+
+@costs("ParameterStream", SearchRole.SERVED)
+def memory_task(shape: ParameterShape, factors: EngineFactors, mem_style: str) -> Resources:
+    """Memory of the weights in ``mem_style``, with task and stream if decoupled."""
+    sizes = (shape.och, shape.ich, shape.taps, shape.bits, factors.och_par, factors.ich_par)
+    if factors.mem_mode == "internal_embedded":
+        return embedded_parameter_cost(*sizes, mem_style)
+    width = factors.och_par * factors.ich_par * shape.taps * shape.bits
+    return parameter_cost(*sizes, mem_style) + fifo_cost(_DEFAULT_DEPTH, width)
+
+
+def _parameter_shape(op: ParameterStream) -> ParameterShape:
+    och, ich, fh, fw, bits = op.attrs("och", "ich", "fh", "fw", "bits")
+    return ParameterShape(op.onnx_node.name, och, ich, fh * fw, bits)

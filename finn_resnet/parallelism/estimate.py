@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from onnx import NodeProto
+from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.boards import Board, Resources, total
-from finn_resnet.custom_ops import DOMAIN
+from finn_resnet.custom_ops import StreamConv
+from finn_resnet.custom_ops.base import HardwareOp, SearchRole
+from finn_resnet.custom_ops.streams import PictureStream
 from finn_resnet.parallelism.costed_network import Follower
+from finn_resnet.parallelism.costs import cost_of
 from finn_resnet.parallelism.engine_factors import read_factors
 from finn_resnet.parallelism.engine_model import engine_model
 from finn_resnet.parallelism.memory_cost import fifo_cost
 from finn_resnet.parallelism.network import Network, read_network
 from finn_resnet.parallelism.node_shapes import conv_operands, picture
-from finn_resnet.parallelism.stream_task_cost import (
-    adapter_cost,
-    adapter_cycles,
-    stream_bits,
-)
+from finn_resnet.parallelism.stream_task_cost import stream_bits
+from finn_resnet.transformation.graph_edit import hardware_ops
 from finn_resnet.transformation.insert_width_adapters import (
     InsertWidthAdapters,
     RemoveWidthAdapters,
 )
 from finn_resnet.transformation.set_stream_depths import SetStreamDepths
-from finn_resnet.transformation.stream_profile import (
-    input_profile,
-    output_profile,
-)
-
-_HOST_OPS = ("QuantizeInput", "DequantizeOutput")
+from finn_resnet.transformation.stream_profile import input_profile
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ class Estimate:
     bottleneck: str
 
 
-def estimate(model: Any, board: Board, clock_mhz: float | None = None) -> Estimate:
+def estimate(model: ModelWrapper, board: Board, clock_mhz: float | None = None) -> Estimate:
     """Cost of every hardware node of ``model`` at its present factors.
 
     Where the graph has no width adapters or stream depths yet, those that its factors call for
@@ -82,11 +77,11 @@ def estimate(model: Any, board: Board, clock_mhz: float | None = None) -> Estima
     costs = dict(_node_costs(model))
     layers = [
         _layer(node, *costs[node.name], _products_per_dsp(model, node))
-        for node in model.graph.node
-        if node.domain == DOMAIN and node.op_type not in _HOST_OPS
+        for node in (op.onnx_node for op in hardware_ops(model))
     ]
-    # A convolution's parameter task is as slow as the convolution; that one is named.
-    slowest = max(layers, key=lambda layer: (layer.cycles, layer.op == "StreamConv"))
+    # What serves an engine is as slow as the engine; that one is named.
+    engines = {op.onnx_node.name for op in hardware_ops(model) if op.role is SearchRole.ENGINE}
+    slowest = max(layers, key=lambda layer: (layer.cycles, layer.name in engines))
     clock = board.clock_mhz if clock_mhz is None else clock_mhz
     return Estimate(
         layers=layers,
@@ -97,21 +92,20 @@ def estimate(model: Any, board: Board, clock_mhz: float | None = None) -> Estima
     )
 
 
-def _completed(model: Any) -> Any:
+def _completed(model: ModelWrapper) -> ModelWrapper:
     """A copy with width adapters, and with the paper's stream depths where none are set."""
-    hardware = [n for n in model.graph.node if n.domain == DOMAIN and n.op_type not in _HOST_OPS]
-    has_depths = any(getCustomOp(node).get_nodeattr("out_depths") for node in hardware)
+    has_depths = any(op.get_nodeattr("out_depths") for op in hardware_ops(model))
     model = model.transform(InsertWidthAdapters())
     return model if has_depths else model.transform(SetStreamDepths())
 
 
-def _node_costs(model: Any) -> Iterator[tuple[str, tuple[int, Resources]]]:
+def _node_costs(model: ModelWrapper) -> Iterator[tuple[str, tuple[int, Resources]]]:
     """(node, (cycles, resources)) of every node, streams included."""
-    streams = {node.name: _stream_cost(model, node) for node in model.graph.node}
-    for node in model.graph.node:
-        if node.op_type == "StreamWidthAdapter":
-            cycles, cost = _adapter(model, node)
-            yield node.name, (cycles, cost + streams[node.name])
+    streams = {op.onnx_node.name: _stream_cost(model, op) for op in hardware_ops(model)}
+    for op in hardware_ops(model):
+        if op.role is SearchRole.ADAPTER:
+            cycles, cost = _adapter(model, op)
+            yield op.onnx_node.name, (cycles, cost + streams[op.onnx_node.name])
     bare = model.transform(RemoveWidthAdapters())
     network: Network = read_network(bare)
     for engine in network.engines:
@@ -124,27 +118,25 @@ def _node_costs(model: Any) -> Iterator[tuple[str, tuple[int, Resources]]]:
         yield node.name, (follower.cycles(profile), follower.cost(profile) + streams[node.name])
 
 
-def _adapter(model: Any, node: NodeProto) -> tuple[int, Resources]:
-    source, sink = input_profile(node, 0), output_profile(node, 0)
-    size = picture(model, node, 0)
-    return adapter_cycles(size, source, sink), adapter_cost(size, source, sink)
+def _adapter(model: ModelWrapper, op: HardwareOp) -> tuple[int, Resources]:
+    (source,), (sink,) = op.input_streams(), op.output_streams()
+    size = picture(model, op.onnx_node, 0)
+    return cost_of(op)(size, source.profile, sink.profile)
 
 
-def _stream_cost(model: Any, node: NodeProto) -> Resources:
+def _stream_cost(model: ModelWrapper, op: HardwareOp) -> Resources:
     """FIFOs of the picture streams a node writes (windows and weights belong to their tasks)."""
     cost = Resources()
-    if node.domain != DOMAIN or node.op_type in _HOST_OPS:
-        return cost
-    for index, depth in enumerate(getCustomOp(node).depths()):
-        profile = output_profile(node, index)
-        if profile is not None:
-            bits = stream_bits(picture(model, node, index), profile)
-            cost += fifo_cost(depth, bits) * profile.lanes
+    for index, (stream, depth) in enumerate(zip(op.output_streams(), op.depths(), strict=True)):
+        if isinstance(stream, PictureStream):
+            bits = stream_bits(picture(model, op.onnx_node, index), stream.profile)
+            cost += fifo_cost(depth, bits) * stream.lanes
     return cost
 
 
-def _products_per_dsp(model: Any, node: NodeProto) -> int:
-    if node.op_type != "StreamConv" or getCustomOp(node).get_nodeattr("mac_style") != "dsp":
+def _products_per_dsp(model: ModelWrapper, node: NodeProto) -> int:
+    op = getCustomOp(node)
+    if not isinstance(op, StreamConv) or op.get_nodeattr("mac_style") != "dsp":
         return 0
     _, _, packing = conv_operands(model, node)[0]
     return packing.products

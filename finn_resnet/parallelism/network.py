@@ -11,19 +11,17 @@ layouts differ, a width adapter is needed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from onnx import NodeProto
-from qonnx.custom_op.registry import getCustomOp
+from qonnx.core.modelwrapper import ModelWrapper
 
+from finn_resnet.custom_ops.base import HardwareOp, SearchRole, WriteOrder
+from finn_resnet.custom_ops.streams import PictureStream, WeightStream, WindowStream
 from finn_resnet.parallelism.node_shapes import picture
 from finn_resnet.parallelism.stream_task_cost import Picture
+from finn_resnet.transformation.graph_edit import as_op, hardware_ops
 from finn_resnet.transformation.skip_buffers import skip_buffers
 from finn_resnet.transformation.stream_profile import StreamProfile
-
-_HOST_OPS = ("QuantizeInput", "DequantizeOutput")
-_SERVING_OPS = ("WindowBuffer", "ParameterStream")
-_FOLLOWER_OPS = ("StreamFork", "StreamAdd", "StreamRequant", "StreamPool", "OutputDMA")
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Side:
 class Edge:
     """A picture on its way from one side to another.
 
-    ``writer``: op type of the node that writes it. ``skip_pixels``: positions a skip stream
+    ``write_order``: that of the node that writes it. ``skip_pixels``: positions a skip stream
     holds back.
     """
 
@@ -52,13 +50,13 @@ class Edge:
     source: Side
     sink: Side
     picture: Picture
-    writer: str
+    write_order: WriteOrder
     skip_pixels: int = 0
 
 
 @dataclass(frozen=True)
 class Engine:
-    """One decision: ``node`` (StreamConv, StreamPool or InputDMA) and the tasks that serve it."""
+    """One decision: ``node`` and the tasks that serve it."""
 
     node: NodeProto
     buffer: NodeProto | None = None
@@ -80,72 +78,76 @@ class Network:
     skip_pixels: dict[str, int] = field(default_factory=dict)
 
 
-def read_network(model: Any) -> Network:
-    """Read a hardware graph without width adapters (``RemoveWidthAdapters``)."""
+def read_network(model: ModelWrapper) -> Network:
+    """Read a hardware graph without width adapters (``RemoveWidthAdapters``).
+
+    Raises:
+        ValueError: an op that is neither engine nor follower is left over.
+    """
     network = Network(skip_pixels={b.tensor: b.pixels for b in skip_buffers(model)})
     origins: dict[str, Side] = {}
-    waiting = [n for n in model.graph.node if n.op_type not in (*_HOST_OPS, *_SERVING_OPS)]
+    waiting = [op for op in hardware_ops(model) if op.role is not SearchRole.SERVED]
     while waiting:
         # A forwarded picture is known with the engine of its buffer, which may come later.
-        node = next(n for n in waiting if all(name in origins for name in _read_by(model, n)))
-        waiting.remove(node)
-        if node.op_type in _FOLLOWER_OPS and not _is_windowed(node):
-            _add_follower(model, network, origins, node)
-        elif node.op_type in ("StreamConv", "StreamPool", "InputDMA"):
-            _add_engine(model, network, origins, node)
+        op = next(o for o in waiting if all(name in origins for name in _read_by(model, o)))
+        waiting.remove(op)
+        if op.role is SearchRole.FOLLOWER:
+            _add_follower(model, network, origins, op)
+        elif op.role is SearchRole.ENGINE:
+            _add_engine(model, network, origins, op)
         else:
+            node = op.onnx_node
             raise ValueError(f"{node.op_type} {node.name} is no part of a network to parallelise")
     return network
 
 
-def _read_by(model: Any, node: NodeProto) -> list[str]:
-    """Pictures that an engine (through its window buffer) or a follower reads."""
-    if node.op_type == "InputDMA":
-        return []
-    if node.op_type == "StreamConv" or _is_windowed(node):
-        buffered = model.find_producer(node.input[0]).input[0]
-        has_skip = node.op_type == "StreamConv" and getCustomOp(node).has_skip
-        return [buffered, node.input[-1]] if has_skip else [buffered]
-    return list(node.input)
+def _reads(op: HardwareOp, kind: type) -> list[str]:
+    """Tensors that arrive as streams of ``kind``."""
+    pairs = zip(op.onnx_node.input, op.input_streams(), strict=True)
+    return [tensor for tensor, stream in pairs if isinstance(stream, kind)]
 
 
-def _is_windowed(node: NodeProto) -> bool:
-    return node.op_type == "StreamPool" and bool(getCustomOp(node).get_nodeattr("windowed"))
+def _read_by(model: ModelWrapper, op: HardwareOp) -> list[str]:
+    """Pictures that an engine (through its window buffer, too) or a follower reads."""
+    buffered = [model.find_producer(name).input[0] for name in _reads(op, WindowStream)]
+    return buffered + _reads(op, PictureStream)
 
 
-def _add_engine(model: Any, network: Network, origins: dict[str, Side], node: NodeProto) -> None:
+def _add_engine(
+    model: ModelWrapper, network: Network, origins: dict[str, Side], op: HardwareOp
+) -> None:
     index = len(network.engines)
-    if node.op_type == "InputDMA":
-        network.engines.append(Engine(node))
-    else:
-        buffer = model.find_producer(node.input[0])
-        producers = [model.find_producer(name) for name in node.input[1:]]
-        parameters = [p for p in producers if p is not None and p.op_type == "ParameterStream"]
-        network.engines.append(Engine(node, buffer, tuple(parameters)))
+    buffers = [model.find_producer(name) for name in _reads(op, WindowStream)]
+    parameters = tuple(model.find_producer(name) for name in _reads(op, WeightStream))
+    network.engines.append(Engine(op.onnx_node, *buffers[:1], parameters=parameters))
+    for buffer in buffers:
         _add_edge(model, network, origins[buffer.input[0]], Side(index, "in"), buffer.input[0])
         for name in buffer.output[1:]:
             origins[name] = Side(index, "in")
-    if node.op_type == "StreamConv" and getCustomOp(node).has_skip:
-        name = node.input[-1]
+    for name in _reads(op, PictureStream):
         _add_edge(model, network, origins[name], Side(index, "out"), name)
-    for name in node.output:
+    for name in op.onnx_node.output:
         origins[name] = Side(index, "out")
 
 
-def _add_follower(model: Any, network: Network, origins: dict[str, Side], node: NodeProto) -> None:
+def _add_follower(
+    model: ModelWrapper, network: Network, origins: dict[str, Side], op: HardwareOp
+) -> None:
+    node = op.onnx_node
     main = max(node.input, key=lambda name: origins[name].engine)
     side = origins[main]
     network.followers.append((node, side))
     for name in node.input:
         _add_edge(model, network, origins[name], side, name)
-    if node.op_type == "StreamPool":
-        side = Side(side.engine, side.side, single_lane=True)
-    for name in node.output:
-        origins[name] = side
+    for name, stream in zip(node.output, op.output_streams(), strict=True):
+        # A picture of one column (behind a global pool) has one lane.
+        narrow = isinstance(stream, PictureStream) and stream.w < op.input_picture().w
+        single = side.single_lane or (narrow and stream.w == 1)
+        origins[name] = Side(side.engine, side.side, single_lane=single)
 
 
-def _add_edge(model: Any, network: Network, source: Side, sink: Side, tensor: str) -> None:
+def _add_edge(model: ModelWrapper, network: Network, source: Side, sink: Side, tensor: str) -> None:
     producer = model.find_producer(tensor)
     size = picture(model, producer, list(producer.output).index(tensor))
     held = network.skip_pixels.get(tensor, 0)
-    network.edges.append(Edge(tensor, source, sink, size, producer.op_type, held))
+    network.edges.append(Edge(tensor, source, sink, size, as_op(producer).write_order, held))

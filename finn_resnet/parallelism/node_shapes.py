@@ -14,7 +14,7 @@ from finn_resnet.numerics.ranges import Range
 from finn_resnet.parallelism.conv_cost import ConvShape
 from finn_resnet.parallelism.stream_task_cost import Picture
 from finn_resnet.parallelism.window_cost import WindowShape
-from finn_resnet.transformation.stream_profile import picture_size
+from finn_resnet.transformation.stream_profile import output_picture
 
 _UNKNOWN_CODE_BITS = 8
 
@@ -27,13 +27,16 @@ def code_bits(model: Any, tensor: str) -> int:
 
 def picture(model: Any, node: NodeProto, index: int) -> Picture:
     """The picture ``node`` writes to its output ``index``."""
-    return Picture(*picture_size(node, index), code_bits(model, node.output[index]))
+    return Picture(*output_picture(node, index).size, code_bits(model, node.output[index]))
 
 
 def input_picture(model: Any, node: NodeProto) -> Picture:
-    """The picture a global pool or an element-wise node reads."""
-    names = ("ih", "iw", "ch") if node.op_type == "StreamPool" else ("h", "w", "ch")
-    return Picture(*getCustomOp(node).attrs(*names), code_bits(model, node.input[0]))
+    """The picture a node reads, itself or through its window buffer."""
+    op = getCustomOp(node)
+    read = op.input_picture()
+    if read is None:
+        read = getCustomOp(model.find_producer(node.input[0])).input_picture()
+    return Picture(*read.size, code_bits(model, node.input[0]))
 
 
 def window_shape(model: Any, node: NodeProto) -> WindowShape:
@@ -60,11 +63,11 @@ def conv_shape(model: Any, node: NodeProto) -> ConvShape:
         requants.insert(0, op.get_nodeattr("pre_requant"))
     operands = conv_operands(model, node)
     weights, codes, packing = operands[0]
-    acc = _accumulator(model, node.input[2], weights, codes)
+    acc = _accumulator(model, op.bias, weights, codes)
     downsample = {}
     if op.has_downsample:
         ds_weights, ds_codes, ds_packing = operands[1]
-        ds_acc = _accumulator(model, node.input[4], ds_weights, ds_codes)
+        ds_acc = _accumulator(model, op.ds_bias, ds_weights, ds_codes)
         downsample = {
             "merged_downsample": True,
             "ds_weight_bits": op.get_nodeattr("ds_weight_bits"),
@@ -92,9 +95,9 @@ def conv_operands(model: Any, node: NodeProto) -> list[tuple[np.ndarray, Range, 
     The convolution's own, then the merged downsample's.
     """
     op = getCustomOp(node)
-    operands = [(parameter_initialiser(model, node.input[1]), op.input_range())]
+    operands = [(parameter_initialiser(model, op.weights), op.input_range())]
     if op.has_downsample:
-        operands.append((parameter_initialiser(model, node.input[3]), op.ds_input_range()))
+        operands.append((parameter_initialiser(model, op.ds_weights), op.ds_input_range()))
     return [(*pair, _packing(*pair)) for pair in operands]
 
 

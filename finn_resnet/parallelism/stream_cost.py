@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from math import ceil, gcd
+from math import ceil
 
 from finn_resnet.boards import Resources
+from finn_resnet.custom_ops.base import WriteOrder
 from finn_resnet.parallelism.memory_cost import fifo_cost
 from finn_resnet.parallelism.network import Edge
 from finn_resnet.parallelism.stream_task_cost import adapter_cost, adapter_cycles, stream_bits
-from finn_resnet.transformation.set_stream_depths import PARAMETER_DEPTH, lane_burst
+from finn_resnet.transformation.set_stream_depths import burst
 from finn_resnet.transformation.stream_profile import StreamProfile
 
 
 def edge_depth(edge: Edge, source: StreamProfile) -> int:
     """Tokens per lane: the held-back pixels of a skip, a burst of the writer, or 2."""
-    groups = ceil(edge.picture.ch / source.ch_par)
-    depth = ceil(edge.skip_pixels / source.lanes) * groups
-    if edge.writer == "StreamConv":
-        depth = max(depth, groups)
-    elif edge.writer == "InputDMA":
-        depth = max(depth, lane_burst(edge.picture.ch, source, 1))
-    return max(depth, PARAMETER_DEPTH)
+    depth = ceil(edge.skip_pixels / source.lanes) * ceil(edge.picture.ch / source.ch_par)
+    return max(depth, burst(edge.write_order, edge.picture.ch, source, None))
 
 
 def source_cost(edge: Edge, source: StreamProfile) -> Resources:
@@ -33,8 +29,7 @@ def conversion_cost(edge: Edge, source: StreamProfile, sink: StreamProfile) -> R
     """Width adapter and the FIFOs behind it; nothing where the layouts agree."""
     if source == sink:
         return Resources()
-    burst = lane_burst(edge.picture.ch, sink, gcd(source.lanes, sink.lanes))
-    depth = max(burst, PARAMETER_DEPTH)
+    depth = burst(WriteOrder.LANES_IN_TURN, edge.picture.ch, sink, source)
     behind = fifo_cost(depth, stream_bits(edge.picture, sink)) * sink.lanes
     return adapter_cost(edge.picture, source, sink) + behind
 

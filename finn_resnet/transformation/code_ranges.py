@@ -20,24 +20,23 @@ def total_range(model: ModelWrapper, node: NodeProto, output: int = 0) -> Range:
         output: output index; 1 is a convolution's merged downsample.
     """
     op = as_op(node)
-    if node.op_type == "StreamRequant":
-        return code_range(model, node.input[0])
-    if node.op_type != "StreamConv":
+    if not isinstance(op, StreamConv):
         return op.total_range(*(code_range(model, name) for name in node.input))
     if output == 1:
         return conv_accumulator_range(model, node, merged=True)
-    skip = code_range(model, node.input[-1]) if op.has_skip else None
+    skip = code_range(model, op.skip) if op.has_skip else None
     return op.total_range(conv_accumulator_range(model, node), skip)
 
 
 def conv_accumulator_range(model: ModelWrapper, node: NodeProto, merged: bool = False) -> Range:
     """Exact accumulator range from the actual weights, of the main or the merged convolution."""
     op: StreamConv = as_op(node)
-    first = 3 if merged else 1
-    weights = to_codes(model.get_initializer(_weights_name(model, node.input[first])))
-    bias = to_codes(model.get_initializer(node.input[first + 1]))
+    weights, bias = (op.ds_weights, op.ds_bias) if merged else (op.weights, op.bias)
+    constant = [
+        to_codes(model.get_initializer(name)) for name in (_weights_name(model, weights), bias)
+    ]
     codes = op.ds_input_range() if merged else op.input_range()
-    return accumulator_range(weights, bias, codes)
+    return accumulator_range(*constant, codes)
 
 
 def _weights_name(model: ModelWrapper, stream: str) -> str:

@@ -6,6 +6,7 @@ from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.transformation.base import Transformation
 
+from finn_resnet.custom_ops import StreamAdd
 from finn_resnet.transformation.fork_branches import Branch, branches_of
 from finn_resnet.transformation.graph_edit import (
     Reader,
@@ -57,11 +58,9 @@ def _join_of(model: ModelWrapper, tensor: str) -> NodeProto | None:
         reader = only_reader(model, reader.node.output[0])
     if reader is None:
         return None
-    if reader.node.op_type == "StreamAdd":
-        return reader.node
-    node = reader.node
-    is_skip = node.op_type == "StreamConv" and as_op(node).has_skip
-    return node if is_skip and reader.index == len(node.input) - 1 else None
+    op = as_op(reader.node)
+    joins = isinstance(op, StreamAdd) or reader.index == op.index_of("skip")
+    return reader.node if joins else None
 
 
 def _reaches(model: ModelWrapper, start: NodeProto, goal: NodeProto) -> bool:

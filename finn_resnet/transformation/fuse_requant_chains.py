@@ -26,8 +26,6 @@ from finn_resnet.transformation.graph_edit import (
     sort_nodes,
 )
 
-_HOSTS = ("StreamConv", "StreamPool", "StreamAdd", "StreamRequant")
-
 
 class FuseRequantChains(Transformation):
     """Relu and Quant chains become the epilogue of the convolution, pool or addition before them.
@@ -58,10 +56,12 @@ def _attributes_of(producer: NodeProto, tensor: str) -> tuple[str, str, int]:
 def _fuse_into_producer(model: ModelWrapper, node: NodeProto) -> bool:
     tensor = node.input[0]
     producer = model.find_producer(tensor)
-    if producer is None or producer.op_type not in _HOSTS or only_reader(model, tensor) is None:
+    if producer is None or only_reader(model, tensor) is None:
         return False
     attribute, record, index = _attributes_of(producer, tensor)
     host, op = as_op(producer), as_op(node)
+    if attribute not in host.requant_attributes() or host.is_host:
+        return False
     before = host.requantiser(attribute)
     for inner, map_ in fused_tensors(op).items():
         record_fused(host, inner, before.then(map_), record)

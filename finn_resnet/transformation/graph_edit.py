@@ -12,7 +12,7 @@ from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.custom_op.registry import getCustomOp
 
-from finn_resnet.custom_ops.base import HardwareOp
+from finn_resnet.custom_ops.base import DOMAIN, HardwareOp
 from finn_resnet.numerics.ranges import Range
 
 Op = TypeVar("Op", bound=HardwareOp)
@@ -54,6 +54,12 @@ def nodes_of(model: ModelWrapper, *op_types: str) -> list[NodeProto]:
 def as_op(node: NodeProto) -> HardwareOp:
     """Custom op instance of a hardware node."""
     return getCustomOp(node)
+
+
+def hardware_ops(model: ModelWrapper) -> list[HardwareOp]:
+    """Custom ops of the nodes that run in the fabric, in graph order."""
+    ops = [as_op(node) for node in model.graph.node if node.domain == DOMAIN]
+    return [op for op in ops if not op.is_host]
 
 
 def producer_of(model: ModelWrapper, tensor: str, op_type: str) -> NodeProto | None:

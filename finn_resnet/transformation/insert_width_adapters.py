@@ -17,8 +17,8 @@ from finn_resnet.transformation.graph_edit import (
 from finn_resnet.transformation.stream_profile import (
     StreamProfile,
     input_profile,
+    output_picture,
     output_profile,
-    picture_size,
 )
 
 
@@ -73,7 +73,7 @@ def _insert(
     model: ModelWrapper, reader: Reader, tensor: str, source: StreamProfile, sink: StreamProfile
 ) -> None:
     producer = model.find_producer(tensor)
-    h, w, ch = picture_size(producer, list(producer.output).index(tensor))
+    h, w, ch = output_picture(producer, list(producer.output).index(tensor)).size
     # A tensor may have several readers, each with an adapter of its own.
     name = f"{reader.node.name}_adapter{reader.index}"
     adapted = f"{tensor}_for_{reader.node.name}_{reader.index}"

@@ -87,7 +87,7 @@ def _merge(model: ModelWrapper, fork: NodeProto, match: _Match) -> None:
     conv.set_nodeattr("ds_requant", merged.get_nodeattr("requant"))
     conv.set_nodeattr("ds_fused_tensors", merged.get_nodeattr("fused_tensors"))
     conv.set_nodeattr("ds_weight_bits", merged.get_nodeattr("weight_bits"))
-    conv.onnx_node.input.extend(other.conv.input[1:3])
+    conv.onnx_node.input.extend([merged.weights, merged.bias])
     result = other.conv.output[0]
     other.remove(model)
     conv.onnx_node.output.append(result)

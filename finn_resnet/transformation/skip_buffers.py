@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 
-from finn_resnet.transformation.graph_edit import as_op, nodes_of
-
-_PASS_THROUGH = ("StreamRequant", "StreamWidthAdapter")
+from finn_resnet.custom_ops import StreamFork, WindowBuffer
+from finn_resnet.custom_ops.base import HardwareOp
+from finn_resnet.custom_ops.streams import PictureStream, WindowStream
+from finn_resnet.transformation.graph_edit import hardware_ops
 
 
 @dataclass(frozen=True)
@@ -50,103 +50,106 @@ class SkipBuffer:
 
 def skip_buffers(model: ModelWrapper) -> list[SkipBuffer]:
     """The skip buffer of every residual join, in graph order."""
-    found = []
-    for node in nodes_of(model, "StreamAdd", "StreamConv"):
-        pair = _operands(model, node)
-        if pair is not None:
-            buffer = _buffer(model, node, *pair)
-            if buffer is not None:
-                found.append(buffer)
-    return found
+    graph = _Branches(model)
+    buffers = [_buffer(model, graph, op, *pair) for op, pair in graph.joins()]
+    return [buffer for buffer in buffers if buffer is not None]
 
 
 def skip_tensors(model: ModelWrapper) -> set[str]:
     """Every tensor of a residual branch, from where its data starts to wait to the join."""
-    found: set[str] = set()
-    for join in nodes_of(model, "StreamAdd", "StreamConv"):
-        pair = _operands(model, join)
-        if pair is not None:
-            found.update(_skip_path(model, pair[0]))
-    return found
+    graph = _Branches(model)
+    return {tensor for _, (skip, _) in graph.joins() for tensor in graph.skip_path(skip)}
 
 
-def _operands(model: ModelWrapper, join: NodeProto) -> tuple[str, str] | None:
-    """(skip tensor, long tensor) of a join, None where the node joins nothing."""
-    if join.op_type == "StreamConv":
-        return (join.input[-1], join.input[0]) if as_op(join).has_skip else None
-    depths = [len(_windows_to(model, tensor, None)) for tensor in join.input]
-    if depths[0] == depths[1]:
-        return None
-    skip = int(depths[0] > depths[1])
-    return join.input[skip], join.input[1 - skip]
+class _Branches:
+    """Walks back along the branches of a graph, every node looked at once."""
+
+    def __init__(self, model: ModelWrapper) -> None:
+        self._ops = hardware_ops(model)
+        self.producer = {name: op for op in self._ops for name in op.onnx_node.output}
+        self._pictures = {id(op): _reads(op, PictureStream) for op in self._ops}
+        self._chains: dict[str, tuple[HardwareOp, ...]] = {}
+
+    def joins(self) -> list[tuple[HardwareOp, tuple[str, str]]]:
+        """Every op that joins branches, with its (skip tensor, long tensor)."""
+        pairs = [(op, self._operands(op)) for op in self._ops]
+        return [(op, pair) for op, pair in pairs if pair is not None]
+
+    def _operands(self, op: HardwareOp) -> tuple[str, str] | None:
+        pictures, windows = self._pictures[id(op)], _reads(op, WindowStream)
+        if windows:
+            return (pictures[0], windows[0]) if pictures else None
+        # A node that joins branches of equal length holds nothing back.
+        depths = [len(self.windows(tensor)) for tensor in pictures]
+        if not depths or min(depths) == max(depths):
+            return None
+        return pictures[depths.index(min(depths))], pictures[depths.index(max(depths))]
+
+    def skip_path(self, tensor: str) -> list[str]:
+        """Tensors from the join's operand ``tensor`` back to where the skip stream starts.
+
+        A separate 1x1 convolution on the way is no start: the data waits at the fork before it.
+        """
+        path = [tensor]
+        while self.producer[path[-1]].relays_skip:
+            path.append(self.producer[path[-1]].onnx_node.input[0])
+        return path
+
+    def windows(self, tensor: str, origin: HardwareOp | None = None) -> list[HardwareOp]:
+        """Window buffers from ``tensor`` back along the long branch to ``origin`` (or the input).
+
+        ``origin`` itself is not counted: a forwarding buffer's data has already passed it.
+        """
+        chain = self._chain(tensor)
+        before = chain[: chain.index(origin)] if origin in chain else chain
+        return [op for op in before if isinstance(op, WindowBuffer)]
+
+    def _chain(self, tensor: str) -> tuple[HardwareOp, ...]:
+        """Ops from the producer of ``tensor`` back along the longest branch."""
+        if tensor not in self.producer:
+            return ()
+        if tensor not in self._chains:
+            op = self.producer[tensor]
+            sources = self._pictures[id(op)] if len(self._pictures[id(op)]) > 1 else ()
+            longest = max(
+                sources,
+                key=lambda name: len(self.windows(name)),
+                default=op.onnx_node.input[0],
+            )
+            self._chains[tensor] = (op, *self._chain(longest))
+        return self._chains[tensor]
 
 
-def _buffer(model: ModelWrapper, join: NodeProto, skip: str, long: str) -> SkipBuffer | None:
-    tensor, origin = _origin(model, skip)
-    windows = _windows_to(model, long, origin)
-    rows = 1 + sum(as_op(w).get_nodeattr("fh") - 1 for w in windows)
-    columns = 1 + sum(as_op(w).get_nodeattr("fw") - 1 for w in windows)
+def _reads(op: HardwareOp, kind: type) -> list[str]:
+    """Tensors that arrive as streams of ``kind``."""
+    pairs = zip(op.onnx_node.input, op.input_streams(), strict=True)
+    return [tensor for tensor, stream in pairs if isinstance(stream, kind)]
+
+
+def _buffer(
+    model: ModelWrapper, graph: _Branches, join: HardwareOp, skip: str, long: str
+) -> SkipBuffer | None:
+    tensor = graph.skip_path(skip)[-1]
+    origin = graph.producer[tensor]
+    kernels = [op.attrs("fh", "fw") for op in graph.windows(long, origin)]
+    rows = 1 + sum(fh - 1 for fh, _ in kernels)
+    columns = 1 + sum(fw - 1 for _, fw in kernels)
     _, _, width, channels = model.get_tensor_shape(tensor)
     pixels = width * (rows - 1) + columns
-    if origin.op_type != "StreamFork":
+    if not isinstance(origin, StreamFork):
         pixels -= 1
-    if origin.op_type == "WindowBuffer" and as_op(origin).get_nodeattr("buffer_style") == "rows":
+    if isinstance(origin, WindowBuffer) and origin.get_nodeattr("buffer_style") == "rows":
         # The oldest row forwards what it takes in, not what it is done with.
-        row = as_op(origin).row_window()
+        row = origin.row_window()
         pixels += row.history * row.in_lanes
     if pixels < 1:
         return None
     return SkipBuffer(
-        join=join.name,
-        origin=origin.name,
-        output=list(origin.output).index(tensor),
+        join=join.onnx_node.name,
+        origin=origin.onnx_node.name,
+        output=list(origin.onnx_node.output).index(tensor),
         tensor=tensor,
         pixels=pixels,
         channels=channels,
         bits=model.get_tensor_datatype(tensor).bitwidth(),
     )
-
-
-def _origin(model: ModelWrapper, tensor: str) -> tuple[str, NodeProto]:
-    """Where the skip stream starts: fork, forwarding window buffer, merged downsample, source."""
-    start = _skip_path(model, tensor)[-1]
-    return start, model.find_producer(start)
-
-
-def _skip_path(model: ModelWrapper, tensor: str) -> list[str]:
-    """Tensors from the join's operand ``tensor`` back to where the skip stream starts.
-
-    A separate 1x1 convolution on the way is no start: the data waits at the fork before it.
-    """
-    path = [tensor]
-    while True:
-        node = model.find_producer(path[-1])
-        op = as_op(node)
-        passed = (
-            node.op_type in _PASS_THROUGH
-            or (node.op_type == "WindowBuffer" and not op.get_nodeattr("forward"))
-            or (node.op_type == "StreamConv" and not op.has_downsample)
-        )
-        if not passed:
-            return path
-        path.append(node.input[0])
-
-
-def _windows_to(model: ModelWrapper, tensor: str, origin: NodeProto | None) -> list[NodeProto]:
-    """Window buffers from ``tensor`` back along the long branch to ``origin`` (or the input).
-
-    ``origin`` itself is not counted: a forwarding buffer's data has already passed it.
-    """
-    windows = []
-    node = model.find_producer(tensor)
-    while node is not None and node != origin:
-        if node.op_type == "WindowBuffer":
-            windows.append(node)
-        node = model.find_producer(_long_input(model, node))
-    return windows
-
-
-def _long_input(model: ModelWrapper, node: NodeProto) -> str:
-    if node.op_type != "StreamAdd":
-        return node.input[0]
-    return max(node.input, key=lambda tensor: len(_windows_to(model, tensor, None)))

@@ -99,7 +99,7 @@ def test_skip_forms_and_merged_downsample() -> None:
         ("StreamConv", {"skip_shift": -1}, "must not be negative"),
         ("StreamConv", {"requant": '[{"kind":"lookup"}]'}, "unknown requantiser"),
         ("WindowBuffer", {"in_lanes": 3}, "in_lanes = 3 must divide ow_par * stride = 1"),
-        ("WindowBuffer", {"forward": 1}, "forward needs 2 outputs"),
+        ("WindowBuffer", {"forward": 1}, "needs 2 outputs"),
     ],
 )
 def test_illegal_attributes_are_named(op: str, attributes: dict, text: str) -> None:

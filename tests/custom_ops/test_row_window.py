@@ -8,7 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from finn_resnet.custom_ops.row_window import RowWindow
-from finn_resnet.custom_ops.window import used_columns, window_columns
+from finn_resnet.custom_ops.streams import window_columns
+from finn_resnet.custom_ops.window import used_columns
 
 
 def test_columns_grow_by_the_stride():

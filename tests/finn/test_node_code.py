@@ -11,7 +11,6 @@ from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.errors import UserError
-from finn_resnet.finn.folded_streams import input_stream, output_stream
 from finn_resnet.finn.node_code import node_ip
 from finn_resnet.finn.node_simulation import compile_node, run_node
 from finn_resnet.finn.plain_node import plain_op, streams_first
@@ -92,7 +91,7 @@ def inputs_of(model: ModelWrapper, node: NodeProto) -> list[np.ndarray]:
             if constant is not None:
                 values.append(constant.astype(np.int64))
                 continue
-        picture = corner_codes(model, tensor, input_stream(op, index).shape)
+        picture = corner_codes(model, tensor, op.input_streams()[index].shape)
         values.append(picture)
     return values
 
@@ -111,12 +110,15 @@ def run(model: ModelWrapper, node: NodeProto, values: list[np.ndarray], folder: 
     ip.write(folder)
     executable = compile_node(folder, ip.name, ip.ports)
     words = [
-        (input_stream(op, index).fold(values[index]), model.get_tensor_datatype(node.input[index]))
+        (
+            op.input_streams()[index].fold(values[index]),
+            model.get_tensor_datatype(node.input[index]),
+        )
         for index in streams_first(op)
-        if input_stream(op, index) is not None
+        if op.input_streams()[index] is not None
     ]
     outputs = [
-        (output_stream(op, index), model.get_tensor_datatype(tensor))
+        (op.output_streams()[index], model.get_tensor_datatype(tensor))
         for index, tensor in enumerate(node.output)
     ]
     return run_node(executable, 4 if words else 1, words, outputs)
@@ -159,7 +161,7 @@ def test_a_changed_weight_shows(optimised, cxx, ap_headers, tmp_path):
     table.write_text(changed)
     ip = node_ip(getCustomOp(node), optimised, node.name)
     executable = compile_node(tmp_path, ip.name, ip.ports)
-    stream = output_stream(getCustomOp(node), 0)
+    stream = getCustomOp(node).output_streams()[0]
     dtype = optimised.get_tensor_datatype(node.output[0])
     (found,) = run_node(executable, 1, [], [(stream, dtype)])
     assert np.count_nonzero(found != values[0]) == 1
@@ -170,10 +172,10 @@ def test_a_missing_word_is_reported(optimised, cxx, ap_headers, tmp_path):
     op, ip = getCustomOp(node), node_ip(getCustomOp(node), optimised, node.name)
     ip.write(tmp_path)
     executable = compile_node(tmp_path, ip.name, ip.ports)
-    words = input_stream(op, 0).fold(inputs_of(optimised, node)[0])[:, :, :, :-1]
+    words = op.input_streams()[0].fold(inputs_of(optimised, node)[0])[:, :, :, :-1]
     dtype = optimised.get_tensor_datatype(node.input[0])
     with pytest.raises(SimulationError, match="too short"):
-        run_node(executable, 4, [(words, dtype)], [(output_stream(op, 0), dtype)])
+        run_node(executable, 4, [(words, dtype)], [(op.output_streams()[0], dtype)])
 
 
 def test_streams_come_before_constants_and_back(optimised):

@@ -77,7 +77,9 @@ def test_neighbours_that_disagree_are_refused(tmp_path):
     model = graph.model()
     sink = next(node for node in model.graph.node if node.op_type == "OutputDMA")
     next(a for a in sink.attribute if a.name == "lanes").i = 1
-    with pytest.raises(UserError, match="in0 writes 2 lanes of 2 codes but out0 reads 1 lanes"):
+    with pytest.raises(
+        UserError, match="in0 writes 4x4x4 in 2 lanes of 2 codes but out0 reads 4x4x4 in 1 lanes"
+    ):
         generate_project(model, tmp_path, "network")
 
 

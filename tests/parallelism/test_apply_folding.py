@@ -68,7 +68,7 @@ def test_a_merged_downsample_has_its_own_memory(small_net):
         ({"layer1_0_conv1": {"och_par": True}}, "from 1 to 8"),
         ({"layer1_0_conv1": {"ow_par": 17}}, "from 1 to 16"),
         ({"layer1_0_conv1": {"mac_style": "dps"}}, "dsp, lut"),
-        ({"layer1_0_conv1": {"mem_style": ["bram"]}}, "lut, bram, uram"),
+        ({"layer1_0_conv1": {"mem_style": ["bram"]}}, "bram, lut, uram"),
         ({"layer1_0_conv1": {"ow_par": 4, "in_lanes": 3}}, "1, 2, 4"),
         ({"layer2_0_conv0": {"ow_par": 1, "in_lanes": 4}}, "1, 2 "),
         ({"layer1_0_conv1": 4}, "JSON object"),

@@ -1,31 +1,66 @@
-"""The streams of a hardware node as FINN sees them: one stream of equal words per tensor.
+"""The streams of hardware nodes as values: what travels, and how (architecture, section 1).
 
-Our lanes travel side by side in one word, lane 0 lowest, first code lowest. Every class below
-describes one kind of tensor: `words` is the shape of a frame in words (slowest first), `entries`
-the codes of a word; `fold` and `unfold` turn frames of the tensor into words and back.
+Two nodes are connected rightly if and only if the stream that one writes equals the stream that the
+other reads. Each class says how a frame of its tensor travels:
+
+* on the wires: ``lanes`` streams (0: one plain stream) of tokens with the extents ``token``;
+* as FINN sees it: one stream of equal words, all lanes side by side, lane 0 lowest, first code
+  lowest. ``words`` is the shape of a frame in words (slowest first), ``entries`` the codes of a
+  word; ``fold`` and ``unfold`` turn frames of the tensor into words and back.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, prod
+from typing import ClassVar
 
 import numpy as np
 
-from finn_resnet.custom_ops.base import HardwareOp
-from finn_resnet.custom_ops.window_buffer import WindowBuffer
-from finn_resnet.generation.parameter_code import weight_words
+from finn_resnet.numerics.dsp_packing import tap_order
+
+
+def window_columns(fw: int, ow_par: int, stride_w: int) -> int:
+    """Columns of a window that serves ``ow_par`` neighbouring outputs."""
+    return fw + (ow_par - 1) * stride_w
+
+
+@dataclass(frozen=True, order=True)
+class StreamProfile:
+    """``lanes`` streams (columns modulo lanes), each token packing ``ch_par`` codes."""
+
+    lanes: int
+    ch_par: int
 
 
 @dataclass(frozen=True)
 class PictureStream:
     """Tensor ``[N, h, w, ch]`` in ``lanes`` column lanes of ``ch_par`` channels."""
 
+    kind: ClassVar[str] = "activation"
     h: int
     w: int
     ch: int
     lanes: int
     ch_par: int
+
+    def __str__(self) -> str:
+        return f"{self.h}x{self.w}x{self.ch} in {self.lanes} lanes of {self.ch_par} codes"
+
+    @property
+    def profile(self) -> StreamProfile:
+        """What a width adapter can change."""
+        return StreamProfile(self.lanes, self.ch_par)
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """Height, width and channels: what no adapter can change."""
+        return self.h, self.w, self.ch
+
+    @property
+    def token(self) -> tuple[int, ...]:
+        """Channels of a token."""
+        return (self.ch_par,)
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -66,8 +101,12 @@ class PictureStream:
 
 @dataclass(frozen=True)
 class WindowStream:
-    """Windows ``[N, oh, ow, fh*fw*ch]``, those of ``ow_par`` neighbouring outputs in one word."""
+    """Windows ``[N, oh, ow, fh*fw*ch]``, those of ``ow_par`` neighbouring outputs in one token.
 
+    With ``rows`` every window row is a stream of its own.
+    """
+
+    kind: ClassVar[str] = "window"
     oh: int
     ow: int
     fh: int
@@ -76,11 +115,27 @@ class WindowStream:
     stride_w: int
     ow_par: int
     ch_par: int
+    rows: bool = False
+
+    def __str__(self) -> str:
+        size = f"{self.oh}x{self.ow} windows {self.fh}x{self.fw}x{self.ch}"
+        form = "a stream for each row" if self.rows else "one stream"
+        return f"{size}, {self.ow_par} at a time, {self.ch_par} channels a token, {form}"
 
     @property
     def columns(self) -> int:
         """Width of the merged window."""
-        return self.fw + (self.ow_par - 1) * self.stride_w
+        return window_columns(self.fw, self.ow_par, self.stride_w)
+
+    @property
+    def lanes(self) -> int:
+        """A stream for each window row, or one plain stream."""
+        return self.fh if self.rows else 0
+
+    @property
+    def token(self) -> tuple[int, ...]:
+        """Codes of a token."""
+        return (self.entries // (self.lanes or 1),)
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -141,6 +196,8 @@ class WindowStream:
 class WeightStream:
     """Weights ``[och, fh, fw, ich]``, streamed ``repeats`` times a frame."""
 
+    kind: ClassVar[str] = "parameter"
+    lanes: ClassVar[int] = 0
     och: int
     fh: int
     fw: int
@@ -148,6 +205,15 @@ class WeightStream:
     och_par: int
     ich_par: int
     repeats: int
+
+    def __str__(self) -> str:
+        size = f"weights {self.och}x{self.fh}x{self.fw}x{self.ich}"
+        return f"{size}, {self.och_par}x{self.ich_par} channels a token, {self.repeats} times"
+
+    @property
+    def token(self) -> tuple[int, ...]:
+        """Output channels, and the weights of each."""
+        return self.och_par, self.entries // self.och_par
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -193,11 +259,21 @@ class WeightStream:
 class BeatStream:
     """Picture ``[N, h, w, ch]`` in memory order, ``beat_bytes`` bytes a word."""
 
+    kind: ClassVar[str] = "memory"
+    lanes: ClassVar[int] = 0
     h: int
     w: int
     ch: int
     code_bytes: int
     beat_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.h}x{self.w}x{self.ch} codes of {self.code_bytes} bytes in memory order"
+
+    @property
+    def token(self) -> tuple[int, ...]:
+        """Codes of a beat."""
+        return (self.entries,)
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -226,75 +302,24 @@ class BeatStream:
         return codes.reshape(len(words), *self.shape[1:])
 
 
-FoldedStream = PictureStream | WindowStream | WeightStream | BeatStream
+Stream = PictureStream | WindowStream | WeightStream | BeatStream
 
 
-def input_stream(op: HardwareOp, index: int) -> FoldedStream | None:
-    """The stream a node reads at input ``index``; None for constants."""
-    kind = op.onnx_node.op_type
-    if kind == "WindowBuffer":
-        return _buffered_picture(op)
-    if kind == "ParameterStream":
-        return None
-    if kind == "StreamConv":
-        return _conv_input(op, index)
-    if kind == "StreamPool":
-        return _pool_input(op)
-    if kind == "StreamWidthAdapter":
-        return PictureStream(*op.attrs("h", "w", "ch", "in_lanes", "in_ch_par"))
-    return _beats(op) if kind == "InputDMA" else _plain_picture(op)
+def weight_words(weights: np.ndarray, och_par: int, ich_par: int) -> np.ndarray:
+    """Memory words ``[ceil(ich/ich_par) * ceil(och/och_par), och_par * ich_par * fh * fw]``.
 
+    Order of the words: input channel group, output channel group (fastest); within a word output
+    channel, input channel, kernel tap (fastest). Entries beyond the last channel are 0.
 
-def output_stream(op: HardwareOp, index: int) -> FoldedStream:
-    """The stream a node writes at output ``index``."""
-    kind = op.onnx_node.op_type
-    if kind == "WindowBuffer":
-        return _buffered_picture(op) if index else _window(op, "ich", "ich_par")
-    if kind == "ParameterStream":
-        return WeightStream(*op.attrs("och", "fh", "fw", "ich", "och_par", "ich_par", "repeats"))
-    if kind == "StreamConv":
-        return PictureStream(*op.attrs("oh", "ow", "och", "ow_par", "och_par"))
-    if kind == "StreamPool":
-        oh, ow, ch, lanes, ch_par = op.attrs("oh", "ow", "ch", "ow_par", "ch_par")
-        return PictureStream(oh, ow, ch, lanes if op.get_nodeattr("windowed") else 1, ch_par)
-    if kind == "StreamWidthAdapter":
-        return PictureStream(*op.attrs("h", "w", "ch", "out_lanes", "out_ch_par"))
-    return _beats(op) if kind == "OutputDMA" else _plain_picture(op)
-
-
-def _plain_picture(op: HardwareOp) -> PictureStream:
-    return PictureStream(*op.attrs("h", "w", "ch", "lanes", "ch_par"))
-
-
-def _beats(op: HardwareOp) -> BeatStream:
-    return BeatStream(*op.attrs("h", "w", "ch", "code_bytes", "beat_bytes"))
-
-
-def _buffered_picture(op: WindowBuffer) -> PictureStream:
-    ih, iw, ich, ich_par = op.attrs("ih", "iw", "ich", "ich_par")
-    return PictureStream(ih, iw, ich, op.lanes_in(), ich_par)
-
-
-def _window(op: HardwareOp, channels: str, parallel: str) -> WindowStream:
-    oh, ow, fh, fw, stride, ow_par = op.attrs("oh", "ow", "fh", "fw", "stride", "ow_par")
-    ch, ch_par = op.attrs(channels, parallel)
-    return WindowStream(oh, ow, fh, fw, ch, stride[1], ow_par, ch_par)
-
-
-def _conv_input(op: HardwareOp, index: int) -> FoldedStream | None:
-    if index == 0:
-        return _window(op, "ich", "ich_par")
-    oh, ow, och, ow_par, och_par = op.attrs("oh", "ow", "och", "ow_par", "och_par")
-    if op.has_skip and index == len(op.onnx_node.input) - 1:
-        return PictureStream(oh, ow, och, ow_par, och_par)
-    fh, fw, ich, ich_par = op.attrs("fh", "fw", "ich", "ich_par")
-    repeats = oh * ceil(ow / ow_par)
-    if index == 1:
-        return WeightStream(och, fh, fw, ich, och_par, ich_par, repeats)
-    return WeightStream(och, 1, 1, ich, och_par, ich_par, repeats) if index == 3 else None
-
-
-def _pool_input(op: HardwareOp) -> FoldedStream:
-    if op.get_nodeattr("windowed"):
-        return _window(op, "ch", "ch_par")
-    return PictureStream(*op.attrs("ih", "iw", "ch", "ow_par", "ch_par"))
+    Args:
+        weights: integers ``[och, fh, fw, ich]``.
+        och_par: output channels of a word.
+        ich_par: input channels of a word.
+    """
+    rows = tap_order(weights, ich_par)
+    och, in_groups, taps = rows.shape
+    out_groups = -(-och // och_par)
+    padded = np.zeros((out_groups * och_par, in_groups, taps), np.int64)
+    padded[:och] = rows
+    words = padded.reshape(out_groups, och_par, in_groups, taps).transpose(2, 0, 1, 3)
+    return words.reshape(in_groups * out_groups, och_par * taps)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finn_resnet.finn.folded_streams import (
+from finn_resnet.custom_ops.streams import (
     BeatStream,
     PictureStream,
     WeightStream,
