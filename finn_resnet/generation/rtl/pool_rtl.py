@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from finn_resnet.custom_ops.window import window_columns
+from finn_resnet.custom_ops.streams import window_columns
 from finn_resnet.generation.rtl.circuit import Circuit, signed_bits
 from finn_resnet.generation.rtl.elementwise_rtl import (
     CONTROL_CLOCKS,
