@@ -30,7 +30,10 @@ class StreamConv(WindowOp):
     unrolled: ClassVar = {"och_par": "och", "ich_par": "ich", "ow_par": "ow"}
     factors: ClassVar = {
         name: name
-        for name in ("och_par", "ich_par", "ow_par", "mac_style", "mem_mode", "buffer_style")
+        for name in (
+            *("och_par", "ich_par", "ow_par"),
+            *("mac_style", "mem_mode", "buffer_style", "chain"),
+        )
     }
     window, weights, bias = Operand(), Operand(), Operand()
     ds_weights, ds_bias, skip = Operand(), Operand(), Operand()
@@ -88,7 +91,8 @@ class StreamConv(WindowOp):
 
     def attributes(self) -> AttributeTypes:
         """``in_lo``/``in_hi`` bound the codes at the multiplier, after ``in_requant``;
-        ``buffer_style``: that of the window buffer, ``mem_mode``: that of the weights."""
+        ``buffer_style``: that of the window buffer, ``mem_mode``: that of the weights;
+        ``chain``: taps in a DSP cascade at most (0: as many as their sums allow)."""
         return {
             **GEOMETRY,
             "ich": ("i", True, 1),
@@ -100,6 +104,7 @@ class StreamConv(WindowOp):
             "buffer_style": ("s", False, "slices", BUFFER_STYLES),
             "mem_mode": ("s", False, "internal_decoupled", MEM_MODES),
             "mac_style": ("s", False, "dsp", MAC_STYLES),
+            "chain": ("i", False, 0),
             "in_lo": ("i", True, -128),
             "in_hi": ("i", True, 127),
             "weight_bits": ("i", True, 8),
@@ -173,7 +178,7 @@ class StreamConv(WindowOp):
 
     def problems(self) -> list[str]:
         """Also: alignment shifts."""
-        return super().problems() + self.check_not_negative("acc_shift", "skip_shift")
+        return super().problems() + self.check_not_negative("acc_shift", "skip_shift", "chain")
 
 
 def accumulator_range(weights: np.ndarray, bias: np.ndarray, codes: Range) -> Range:

@@ -1,4 +1,4 @@
-"""Measure the whole tasks of `whole_tasks` with Yosys, and keep the figures in ``measurements.json``.
+"""Measure the whole tasks of `whole_tasks` with Yosys; the figures go to ``measurements.json``.
 
     pip install pyosys
     python benchmarks/cost_model/measure_tasks.py [--circuit NAME] [--again]

@@ -66,6 +66,9 @@ def record_optimisation(cfg: BuildConfig, name: str, facts: dict[str, Any]) -> N
 def record_estimate(model: ModelWrapper, board: Board, cfg: BuildConfig) -> None:
     """Sections `layers`, `totals` and `throughput`, all from the cost model.
 
+    `lut` and `ff` are its higher bounds, `low` the lower bounds of all resources. The clock is an
+    assumption until a vendor's tool confirms it, so that the rate is given per MHz too.
+
     Bits of skip and window buffers are those of the generated streams, depth times width, and of
     the shift registers inside row tasks; null where nothing was generated.
     """
@@ -76,13 +79,15 @@ def record_estimate(model: ModelWrapper, board: Board, cfg: BuildConfig) -> None
     buffers = _buffer_bits(Path(cfg.output_dir))
     if buffers["window_buffer_bits"] is not None:
         buffers["window_buffer_bits"] += _row_register_bits(model)
-    update_report(cfg.output_dir, "totals", {**found.totals.as_dict(), **buffers})
+    totals = {**found.totals.as_dict(), "low": found.totals.low.as_dict()}
+    update_report(cfg.output_dir, "totals", {**totals, **buffers})
     update_report(
         cfg.output_dir,
         "throughput",
         {
             "cycles_per_frame": found.cycles_per_frame,
             "fps": found.fps,
+            "fps_per_mhz": 1e6 / found.cycles_per_frame,
             "bottleneck": found.bottleneck,
             "latency_cycles": frame_latency(model, found),
         },

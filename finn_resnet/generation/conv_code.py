@@ -102,7 +102,7 @@ def accumulator_ranges(node: NodeContext) -> tuple[Range, Range]:
 
 
 def mac_constants(
-    weights: np.ndarray, codes: Range, factors: Factors, *, dsp: bool
+    weights: np.ndarray, codes: Range, factors: Factors, *, dsp: bool, chain: int = 0
 ) -> tuple[dict[str, Member], dict[str, str]]:
     """Members and types that mac.hpp asks for.
 
@@ -111,10 +111,11 @@ def mac_constants(
         codes: range of the activations at the multiplier.
         factors: unroll factors of the convolution.
         dsp: whether products go to DSPs, packed where the operands fit.
+        chain: taps in a cascade of DSPs at most (0: as many as their sums allow).
     """
     rows = tap_order(weights, factors.ich_par)
     packing = packing_of(array_range(rows), codes) if dsp else UNPACKED
-    ends = chain_ends(rows, codes, packing)
+    ends = chain_ends(rows, codes, packing, 0 if packing == UNPACKED else chain)
     flat = rows.reshape(-1, 1, 1, rows.shape[-1])
     sums = accumulator_range(flat, np.zeros(len(flat), np.int64), codes.including(0))
     constants: dict[str, Member] = {
@@ -136,7 +137,8 @@ def _constants(node: NodeContext) -> tuple[dict[str, Member], dict[str, str]]:
     acc_shift, skip_shift = op.attrs("acc_shift", "skip_shift")
     factors = Factors.of(node)
     dsp = op.get_nodeattr("mac_style") == "dsp"
-    mac, types = mac_constants(node.constant("weights"), op.input_range(), factors, dsp=dsp)
+    weights, chain = node.constant("weights"), op.get_nodeattr("chain")
+    mac, types = mac_constants(weights, op.input_range(), factors, dsp=dsp, chain=chain)
     kept = total if form == "accumulator" else acc
     out = node.outputs[0].codes
     names = ("ich", "och", "oh", "ow", "fh", "fw")
@@ -167,7 +169,8 @@ def _downsample_structs(node: NodeContext, name: str) -> list[str]:
     och, och_par, ich, ich_par = op.attrs("och", "och_par", "ich", "ich_par")
     codes = op.ds_input_range()
     dsp = op.get_nodeattr("mac_style") == "dsp"
-    mac, types = mac_constants(weights, codes, Factors.of(node), dsp=dsp)
+    chain = op.get_nodeattr("chain")
+    mac, types = mac_constants(weights, codes, Factors.of(node), dsp=dsp, chain=chain)
     acc = accumulator_range(weights, bias, codes.including(0))
     before = requant_config(
         op.requantiser("ds_in_requant"),

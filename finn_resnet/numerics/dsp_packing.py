@@ -95,7 +95,9 @@ def packing_of(weights: Range, codes: Range) -> Packing:
     return UNPACKED
 
 
-def chain_ends(weights: np.ndarray, codes: Range, packing: Packing) -> tuple[int, ...]:
+def chain_ends(
+    weights: np.ndarray, codes: Range, packing: Packing, longest: int = 0
+) -> tuple[int, ...]:
     """Cut dot products into the fewest chains whose sums always fit their field.
 
     The sum of ``max(w * lo, w * hi)`` over a chain must not exceed ``packing.sums.hi`` (131071 for
@@ -108,6 +110,7 @@ def chain_ends(weights: np.ndarray, codes: Range, packing: Packing) -> tuple[int
             on the same chain.
         codes: range of the other operand.
         packing: how the products share a DSP.
+        longest: taps a chain may have, whatever fits (0: any number).
 
     Returns:
         One past the last tap of each chain, ascending; the last entry is ``taps``.
@@ -126,11 +129,12 @@ def chain_ends(weights: np.ndarray, codes: Range, packing: Packing) -> tuple[int
         raise ValueError(f"one product does not fit the {packing.field_bits} bits of its field")
     ends: list[int] = []
     start = 0
-    for tap in range(1, flat.shape[1] + 1):
-        low, high = lowest[:, start:tap].sum(axis=1), highest[:, start:tap].sum(axis=1)
-        if low.min() < sums.lo or high.max() > sums.hi:
-            ends.append(tap - 1)
-            start = tap - 1
+    low, high = np.zeros(len(flat), np.int64), np.zeros(len(flat), np.int64)
+    for tap in range(flat.shape[1]):
+        low, high = low + lowest[:, tap], high + highest[:, tap]
+        if low.min() < sums.lo or high.max() > sums.hi or tap - start == longest > 0:
+            ends.append(tap)
+            start, low, high = tap, lowest[:, tap], highest[:, tap]
     return (*ends, flat.shape[1])
 
 

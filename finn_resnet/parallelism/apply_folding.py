@@ -32,10 +32,11 @@ class ApplyFolding(Transformation):
     ``folding`` is a dict or the path of a JSON file:
     ``{"Defaults": {"mem_style": "bram"}, "layer1_0_conv1": {"och_par": 4, "ow_par": 2}}``.
     Nodes are convolutions (``och_par ich_par ow_par in_lanes mac_style mem_style link_style
-    buffer_style mem_mode``, with a merged downsample ``ds_mem_style``), windowed pools (``ch_par
-    ow_par in_lanes link_style buffer_style``) and the InputDMA (``ch_par lanes``); all other nodes
-    follow them. ``Defaults`` go to every node that has the setting, factors limited to the node's
-    extent. ``in_lanes`` follows ``ow_par`` unless given. What is not named keeps its value.
+    buffer_style mem_mode chain``, with a merged downsample ``ds_mem_style``), windowed pools
+    (``ch_par ow_par in_lanes link_style buffer_style``) and the InputDMA (``ch_par lanes``); all
+    other nodes follow them. ``Defaults`` go to every node that has the setting, factors limited to
+    the node's extent. ``in_lanes`` follows ``ow_par`` unless given. What is not named keeps its
+    value.
 
     Raises:
         UserError: unknown node or setting (with the nearest name), or illegal value (with the
@@ -143,8 +144,9 @@ def _checked(engine: Engine, key: str, value: Any) -> Any:
         return value
     limit = setting.limit
     whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < 1 or (limit is not None and value > limit):
-        legal = f"a whole number from 1 to {limit}" if limit else "a whole number from 1 up"
+    least = 0 if key == "chain" else 1
+    if not whole or value < least or (limit is not None and value > limit):
+        legal = f"a whole number from {least} " + (f"to {limit}" if limit else "up")
         raise UserError(f"folding of {engine.name!r}: {key} = {value!r} must be {legal}")
     return value
 

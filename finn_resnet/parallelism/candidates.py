@@ -138,14 +138,14 @@ def _conv_candidates(engine: ConvEngine, limit: int, space: SearchSpace) -> list
                     found.add(_least_och_par(engine, base, legal_och, limit))
     return [
         replace(
-            factors,
-            mac_style=mac_style,
+            chained,
             mem_styles=styles,
             link_style=link_style,
             mem_mode=_mem_mode(styles, space),
         )
         for factors in _without_waste(engine, found)
         for mac_style in ("dsp", "lut")
+        for chained in (engine.with_best_chain(replace(factors, mac_style=mac_style)),)
         for link_style in ("lut", "bram")
         for styles in _memories(engine, factors, space.mem_styles)
     ]

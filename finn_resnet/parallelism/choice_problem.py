@@ -44,6 +44,8 @@ _LEAST_PER_ENGINE = 40
 # Fewest candidates an engine keeps in the MILP, whatever their reduced cost.
 _LEAST_KEPT = 6
 _UNTRIED = object()
+# Share of its flip-flops that a candidate may save over another and still be left out.
+_FF_SLACK = 0.2
 # Candidates whose reduced cost exceeds this share of the relaxation's optimum are left out, and the
 # relative gap at which the solver stops: asking whether anything fits, and for the final answer.
 _FIT_REACH, _FIT_GAP = 0.03, 1.0
@@ -292,6 +294,8 @@ def _useful(network: CostedNetwork, index: int, limit: int, space: SearchSpace) 
 def _pareto(group: list[Candidate]) -> list[Candidate]:
     kept: list[Candidate] = []
     for candidate in sorted(group, key=lambda c: c.cost.as_tuple()):
-        if not any(other.cost.fits(candidate.cost) for other in kept):
+        # Flip-flops never bind: a few of them are no reason to keep a candidate.
+        bound = candidate.cost + Resources(ff=_FF_SLACK * candidate.cost.ff)
+        if not any(other.cost.fits(bound) for other in kept):
             kept.append(candidate)
     return kept

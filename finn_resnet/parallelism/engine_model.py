@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 from finn_resnet.boards import Resources, total
 from finn_resnet.custom_ops import ParameterStream
 from finn_resnet.custom_ops.base import SearchRole
-from finn_resnet.numerics.dsp_packing import chain_ends, tap_order
+from finn_resnet.numerics.dsp_packing import UNPACKED, chain_ends, tap_order
 from finn_resnet.parallelism.conv_cost import (
     ConvFactors,
     ConvShape,
@@ -42,6 +42,8 @@ from finn_resnet.transformation.graph_edit import as_op
 from finn_resnet.transformation.stream_profile import StreamProfile
 
 _DEFAULT_DEPTH = 2
+# Into how many cascades of equal length the search cuts a dot product.
+_CHAIN_PARTS = (2, 3, 4, 6, 8, 12, 16)
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class EngineFactors:
 
     ``och_par`` and ``ich_par`` are equal for pools; the DMA has ``och_par`` codes per token in
     ``ow_par`` lanes. ``in_lanes`` divides ``ow_par`` times the horizontal stride.
+    ``chain`` is how many DSPs a cascade has at most (0: as many as its sums allow).
     ``mem_styles`` has one entry per parameter task; ``link_style`` and ``buffer_style`` are the
     window buffer's, ``mem_mode`` says whether weights come over a stream.
     """
@@ -63,6 +66,7 @@ class EngineFactors:
     link_style: str = "bram"
     buffer_style: str = "slices"
     mem_mode: str = "internal_decoupled"
+    chain: int = 0
 
     @property
     def window(self) -> WindowFactors:
@@ -111,18 +115,36 @@ class ConvEngine:
         self._buffer_name = engine.buffer.name
         self.parameters = [_parameter_shape(as_op(node)) for node in engine.parameters]
         self._operands = conv_operands(model, engine.node)
-        self._chains: dict[int, tuple[int, ...]] = {}
+        self._chains: dict[tuple[int, int], tuple[tuple[int, ...], ...]] = {}
 
     def conv_factors(self, factors: EngineFactors) -> ConvFactors:
-        """Factors of the computation task, with the chains its weights need at ``ich_par``."""
-        ich_par = factors.ich_par
-        if ich_par not in self._chains:
-            self._chains[ich_par] = tuple(
-                len(chain_ends(tap_order(weights, ich_par), codes, packing))
+        """Factors of the computation task, with the cascades its weights allow at ``ich_par``."""
+        key = factors.ich_par, factors.chain
+        if key not in self._chains:
+            self._chains[key] = tuple(
+                chain_ends(
+                    tap_order(weights, factors.ich_par),
+                    codes,
+                    packing,
+                    0 if packing == UNPACKED else factors.chain,
+                )
                 for weights, codes, packing in self._operands
             )
-        chains = self._chains[ich_par]
-        return ConvFactors(factors.och_par, ich_par, factors.ow_par, factors.mac_style, *chains)
+        plain = factors.och_par, factors.ich_par, factors.ow_par, factors.mac_style
+        return ConvFactors(*plain, *self._chains[key])
+
+    def with_best_chain(self, factors: EngineFactors) -> EngineFactors:
+        """``factors`` with the longest DSP cascades that take the fewest LUTs.
+
+        A long cascade delays its operands longer, short ones need adders behind them. Nothing else
+        depends on their length, so the choice is each engine's own.
+        """
+        if factors.mac_style != "dsp":
+            return replace(factors, chain=0)
+        taps = self.shape.taps * factors.ich_par
+        lengths = [0, *(ceil(taps / parts) for parts in _CHAIN_PARTS if parts < taps)]
+        tried = [replace(factors, chain=length) for length in lengths]
+        return min(tried, key=lambda f: conv_cost(self.shape, self.conv_factors(f)).lut)
 
     def cycles(self, factors: EngineFactors) -> int:
         """Cycles per frame of the slowest of its tasks."""

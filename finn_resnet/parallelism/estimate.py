@@ -37,7 +37,8 @@ class LayerEstimate:
     ``cycles`` per frame. Factors that a node does not have are 1, styles it does not have "".
     ``products_per_dsp``: that can share a DSP at most (a merged downsample's own may differ), 0
     where DSPs do not multiply.
-    ``bram36`` counts halves (BRAM18).
+    ``bram36`` counts halves (BRAM18). ``lut`` and ``ff`` are the cost model's higher bounds, which
+    the caps bind, ``low`` the lower bounds of all resources.
     """
 
     name: str
@@ -54,6 +55,7 @@ class LayerEstimate:
     ff: int
     bram36: float
     uram: int
+    low: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,16 @@ def estimate(model: ModelWrapper, board: Board, clock_mhz: float | None = None) 
     clock = board.clock_mhz if clock_mhz is None else clock_mhz
     return Estimate(
         layers=layers,
-        totals=total(Resources(e.dsp, e.lut, e.ff, e.bram36, e.uram) for e in layers),
+        totals=total(_layer_resources(layer) for layer in layers),
         cycles_per_frame=slowest.cycles,
         fps=clock * 1e6 / slowest.cycles,
         bottleneck=slowest.name,
     )
+
+
+def _layer_resources(layer: LayerEstimate) -> Resources:
+    high = (layer.dsp, layer.lut, layer.ff, layer.bram36, layer.uram)
+    return Resources(*high, layer.low["lut"], layer.low["ff"])
 
 
 def _completed(model: ModelWrapper) -> ModelWrapper:
@@ -167,4 +174,5 @@ def _layer(node: NodeProto, cycles: int, cost: Resources, products_per_dsp: int)
         ff=round(cost.ff),
         bram36=cost.bram36,
         uram=round(cost.uram),
+        low={**cost.low.as_dict(), "lut": round(cost.lut_low), "ff": round(cost.ff_low)},
     )

@@ -21,7 +21,7 @@ from finn_resnet.boards import RESOURCE_NAMES, Board, Resources
 from finn_resnet.errors import UserError, did_you_mean
 from finn_resnet.parallelism.candidates import search_space, useful_factors
 from finn_resnet.parallelism.choice_problem import ChoiceProblem
-from finn_resnet.parallelism.coefficients import coefficient
+from finn_resnet.parallelism.conv_cost import multiplier_cost
 from finn_resnet.parallelism.costed_network import CostedNetwork
 from finn_resnet.parallelism.engine_model import ConvEngine, EngineFactors
 
@@ -30,6 +30,8 @@ DEFAULT_CAPS = {"dsp": 1.0, "lut": 0.7, "ff": 0.9, "bram36": 0.9, "uram": 0.9}
 _SIZING_RESERVE = {"lut": 0.01, "bram36": 0.03}
 # Cycle counts tried first, relative to the bound that the multipliers alone set.
 _BRACKET = (1.2, 3.0)
+# Code, weight and sum of a typical product, for that bound alone.
+_TYPICAL_BITS = (8, 8, 20)
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,8 @@ class ParallelismSearch:
     def _multiplier_bound(self) -> float:
         """Cycles per frame if all DSPs (two products) and LUTs did nothing but multiply."""
         macs = sum(e.shape.macs for e in self._network.engines if isinstance(e, ConvEngine))
-        products = 2 * self._capacity.dsp + self._capacity.lut / coefficient("lut_mac")
+        product = multiplier_cost(*_TYPICAL_BITS).lut
+        products = 2 * self._capacity.dsp + self._capacity.lut / product
         return macs / max(products, 1.0)
 
     def _search_from(self, limits: list[int], low: int) -> int | None:

@@ -78,6 +78,7 @@ def conv_shape(model: Any, node: NodeProto) -> ConvShape:
         }
     return ConvShape(
         *op.attrs("och", "ich", "oh", "ow", "fh", "fw"),
+        stride_w=op.get_nodeattr("stride")[1],
         in_bits=codes.bits,
         weight_bits=op.get_nodeattr("weight_bits"),
         acc_bits=acc.bits,

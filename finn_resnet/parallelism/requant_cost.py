@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from functools import cache
-from math import ceil
 
 from finn_resnet.boards import Resources, total
-from finn_resnet.parallelism.coefficients import coefficient
+from finn_resnet.parallelism.coefficients import coefficient, keeps_costs, priced
 from finn_resnet.parallelism.memory_cost import rom_cost
 
 _DSP_ADDEND_BITS = 27
 
 
-@cache
+@keeps_costs
 def requant_cost(requant: str, in_bits: int, copies: int, channel_groups: int) -> Resources:
     """Cost of ``copies`` parallel requantisers (JSON of architecture section 2, "" = identity).
 
@@ -27,22 +25,20 @@ def requant_cost(requant: str, in_bits: int, copies: int, channel_groups: int) -
 def _stage_cost(stage: dict, in_bits: int, copies: int, channel_groups: int) -> Resources:
     kind = stage["kind"]
     if kind == "shift":
-        return Resources(lut=copies * coefficient("shift_requant_lut"))
+        rounded = max(in_bits - max(stage["shift"], 0), 1)
+        bits = priced("shift_requant_lut_per_bit", rounded) + Resources(ff=_bits([stage["hi"]]) - 1)
+        return (priced("shift_requant_lut") + bits) * copies
     if kind == "affine":
         per_channel = len(stage["mult"]) > 1 or len(stage["add"]) > 1
         constant_bits = _bits(stage["mult"]) + _bits(stage["add"])
-        multipliers = copies * coefficient("affine_requant_dsp")
-        if in_bits > _DSP_ADDEND_BITS:
-            multipliers *= 2
-        arithmetic = Resources(dsp=multipliers, lut=copies * coefficient("affine_requant_lut"))
-        return arithmetic + _constants(per_channel, constant_bits, copies, channel_groups)
+        multipliers = coefficient("affine_requant_dsp") * (1 + (in_bits > _DSP_ADDEND_BITS))
+        arithmetic = Resources(dsp=multipliers) + priced("affine_requant_lut")
+        return arithmetic * copies + _constants(per_channel, constant_bits, copies, channel_groups)
     if kind == "threshold":
         levels = max(len(row) for row in stage["thresholds"])
-        compare = coefficient("threshold_requant_lut_per_level_bit") * in_bits
+        compare = priced("threshold_requant_lut_per_level_bit", levels * in_bits)
         per_channel = len(stage["thresholds"]) > 1
-        return Resources(lut=copies * ceil(levels * compare)) + _constants(
-            per_channel, levels * in_bits, copies, channel_groups
-        )
+        return compare * copies + _constants(per_channel, levels * in_bits, copies, channel_groups)
     raise ValueError(f"requantiser stage {kind!r}")
 
 

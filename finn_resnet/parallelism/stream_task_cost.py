@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from math import ceil, gcd
 
 from finn_resnet.boards import Resources
-from finn_resnet.parallelism.coefficients import coefficient
+from finn_resnet.parallelism.coefficients import coefficient, keeps_costs, priced
 from finn_resnet.parallelism.memory_cost import lutram_lut
 from finn_resnet.parallelism.requant_cost import requant_cost
 from finn_resnet.transformation.stream_profile import StreamProfile
@@ -29,7 +28,7 @@ class Picture:
 
 
 def _task() -> Resources:
-    return Resources(lut=coefficient("task_lut"), ff=coefficient("task_ff"))
+    return priced("task_lut") + priced("task_ff")
 
 
 def stream_cycles(picture: Picture, profile: StreamProfile) -> int:
@@ -42,60 +41,85 @@ def stream_bits(picture: Picture, profile: StreamProfile) -> int:
     return profile.ch_par * picture.code_bits
 
 
-@cache
+@keeps_costs
+def adapter_schedule(ch: int, in_par: int, out_par: int) -> tuple[tuple[int, bool, bool], ...]:
+    """What a width adapter does in each step of a pixel: (codes it holds, reads, writes).
+
+    A step reads when the codes held do not fill the next output token of ``out_par`` codes, and
+    writes when they then do.
+    """
+    read = written = 0
+    steps = []
+    while written * out_par < ch:
+        needed = min((written + 1) * out_par, ch)
+        held = min(read * in_par, ch) - written * out_par
+        reads = held + written * out_par < needed
+        read += reads
+        writes = min(read * in_par, ch) >= needed
+        written += writes
+        steps.append((held, reads, writes))
+    return tuple(steps)
+
+
+@keeps_costs
 def adapter_cycles(picture: Picture, source: StreamProfile, sink: StreamProfile) -> int:
     """Cycles of a width adapter: gcd(lanes) columns side by side, one token a step on each side.
 
-    A step reads when the buffered codes do not fill the next output token; so most often a
-    column takes as many steps as the side with more channel groups has.
+    Most often a column takes as many steps as the side with more channel groups has.
     """
     columns = ceil(picture.w / gcd(source.lanes, sink.lanes))
-    out_groups = ceil(picture.ch / sink.ch_par)
-    read = written = steps = 0
-    while written < out_groups:
-        needed = min((written + 1) * sink.ch_par, picture.ch)
-        read += min(read * source.ch_par, picture.ch) < needed
-        written += min(read * source.ch_par, picture.ch) >= needed
-        steps += 1
-    return picture.h * columns * steps
+    return picture.h * columns * len(adapter_schedule(picture.ch, source.ch_par, sink.ch_par))
 
 
-@cache
+@keeps_costs
 def adapter_cost(picture: Picture, source: StreamProfile, sink: StreamProfile) -> Resources:
     """Resources of a width adapter; equal profiles need none.
 
-    Per column it has a buffer of both token widths whose write position varies, and lanes are
-    selected where their numbers differ.
+    Each column keeps the codes that a step leaves behind; synthesis does not see that a step
+    writes, unless every one does. A token is written behind them, at as many places as the
+    schedule has; lanes are selected where their numbers differ.
     """
     if source == sink:
         return Resources()
     columns = gcd(source.lanes, sink.lanes)
-    buffered = (source.ch_par + sink.ch_par) * picture.code_bits
-    positions = ceil(max(source.ch_par, sink.ch_par) / gcd(source.ch_par, sink.ch_par))
-    selected = columns * buffered * (positions if positions > 1 else 0)
-    if source.lanes > columns:
-        selected += source.lanes * source.ch_par * picture.code_bits
-    select = selected * coefficient("mux_lut_per_input_bit")
-    return _task() + Resources(lut=select, ff=columns * buffered)
+    schedule = adapter_schedule(picture.ch, source.ch_par, sink.ch_par)
+    all_write = all(writes for _, _, writes in schedule)
+    kept = max(
+        held + source.ch_par * reads - (sink.ch_par if all_write else 0)
+        for held, reads, _ in schedule
+    )
+    kept = max(kept, 0)
+    places = len({held for held, reads, _ in schedule if reads})
+    bits = columns * picture.code_bits
+    placed = source.ch_par * places if places > 1 else 0
+    selected = source.ch_par * source.lanes // columns if source.lanes > columns else 0
+    return (
+        priced("adapter_lut")
+        + priced("adapter_ff")
+        + priced("adapter_lut_per_kept_bit", kept * bits)
+        + priced("adapter_lut_per_placed_bit", placed * bits)
+        + priced("adapter_lut_per_selected_bit", selected * bits)
+        + Resources(ff=kept * bits)
+    )
 
 
-@cache
+@keeps_costs
 def fork_cost(copies: int) -> Resources:
     """A fork writes every token to ``copies`` streams: one task, no arithmetic."""
-    return _task() + Resources(lut=2 * copies)
+    return _task() + priced("fork_lut", copies)
 
 
-@cache
+@keeps_costs
 def add_cost(picture: Picture, profile: StreamProfile, requant: str) -> Resources:
     """An element-wise addition with requantisation of the sum."""
     copies = profile.lanes * profile.ch_par
-    bits = picture.code_bits + 3
-    adders = Resources(lut=copies * bits * coefficient("adder_lut_per_bit"), ff=copies * bits)
+    bits = picture.code_bits + coefficient("add_growth_bits")
+    adders = priced("adder_lut_per_bit", copies * bits) + Resources(ff=copies * bits)
     groups = ceil(picture.ch / profile.ch_par)
     return _task() + adders + requant_cost(requant, bits, copies, groups)
 
 
-@cache
+@keeps_costs
 def requant_task_cost(picture: Picture, profile: StreamProfile, requant: str) -> Resources:
     """An element-wise requantisation task."""
     copies = profile.lanes * profile.ch_par
@@ -103,7 +127,7 @@ def requant_task_cost(picture: Picture, profile: StreamProfile, requant: str) ->
     return _task() + requant_cost(requant, picture.code_bits, copies, groups)
 
 
-@cache
+@keeps_costs
 def pool_cost(
     picture: Picture,
     profile: StreamProfile,
@@ -119,15 +143,15 @@ def pool_cost(
     """
     growth = (taps - 1).bit_length() if kind == "average" else 0
     bits = picture.code_bits + growth
-    per_bit = coefficient("compare_lut_per_bit" if kind == "max" else "adder_lut_per_bit")
+    per_bit = "compare_lut_per_bit" if kind == "max" else "adder_lut_per_bit"
     groups = ceil(picture.ch / profile.ch_par)
     combine = (taps - 1) * profile.lanes if windowed else profile.lanes
-    lut = combine * profile.ch_par * bits * per_bit
+    combined = combine * profile.ch_par * bits
+    cost = _task() + priced(per_bit, combined) + Resources(ff=combined)
     if not windowed and groups > 1:
-        lut += lutram_lut(groups, profile.ch_par * bits)
+        cost += Resources(lut=lutram_lut(groups, profile.ch_par * bits))
     outputs = profile.ch_par * (profile.lanes if windowed else 1)
-    registers = Resources(lut=lut, ff=combine * profile.ch_par * bits)
-    return _task() + registers + requant_cost(requant, bits, outputs, groups)
+    return cost + requant_cost(requant, bits, outputs, groups)
 
 
 def dma_cycles(picture: Picture, profile: StreamProfile, code_bytes: int, beat_bytes: int) -> int:
@@ -144,7 +168,7 @@ def output_dma_cycles(
     return dma_cycles(picture, profile, code_bytes, beat_bytes) + partial
 
 
-@cache
+@keeps_costs
 def dma_cost(profile: StreamProfile, code_bytes: int, beat_bytes: int) -> Resources:
     """A DMA task: a byte buffer of a token and a beat, written at a varying position.
 
@@ -153,7 +177,5 @@ def dma_cost(profile: StreamProfile, code_bytes: int, beat_bytes: int) -> Resour
     token_bytes = profile.ch_par * code_bytes
     bits = 8 * (token_bytes + beat_bytes)
     aligned = beat_bytes % token_bytes == 0
-    shifter = bits * coefficient(
-        "dma_aligned_lut_per_bit" if aligned else "dma_shifter_lut_per_bit"
-    )
-    return _task() + Resources(lut=shifter, ff=2 * bits)
+    shifter = "dma_aligned_lut_per_bit" if aligned else "dma_shifter_lut_per_bit"
+    return _task() + priced(shifter, bits) + Resources(ff=2 * bits)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from math import ceil
 
 from finn_resnet.boards import Resources
 from finn_resnet.custom_ops.row_window import RowWindow
 from finn_resnet.custom_ops.window import used_columns
-from finn_resnet.parallelism.coefficients import coefficient
-from finn_resnet.parallelism.memory_cost import fifo_cost, shift_register_lut
+from finn_resnet.parallelism.coefficients import keeps_costs, priced
+from finn_resnet.parallelism.memory_cost import delay_cost, fifo_cost
 
 
 @dataclass(frozen=True)
@@ -69,14 +68,14 @@ def window_cycles(shape: WindowShape, factors: WindowFactors) -> int:
     return max(taken, given) * groups
 
 
-@cache
+@keeps_costs
 def window_cost(shape: WindowShape, factors: WindowFactors) -> Resources:
     """Resources of the tasks of a window buffer, the FIFOs between them and those it writes."""
     columns = used_columns(shape.fw, factors.ow_par, shape.stride_w)
     if shape.fh * len(columns) == 1:
         # A 1x1 kernel with one column needs no buffer: one task that drops unused positions.
         window = fifo_cost(2, factors.ich_par * shape.code_bits)
-        return window + Resources(lut=coefficient("task_lut"), ff=coefficient("task_ff"))
+        return window + priced("task_lut") + priced("task_ff")
     if factors.buffer_style == "rows":
         return _rows_cost(shape, factors)
     return _slices_cost(shape, factors, columns)
@@ -89,12 +88,12 @@ def _rows_cost(shape: WindowShape, factors: WindowFactors) -> Resources:
     width = factors.ich_par * shape.code_bits
     # A shift register holds what lies between two window columns of the same lane.
     kept = sum(row.age(j) > 0 for j in range(row.columns))
-    history = Resources(lut=kept * shift_register_lut(groups, width), ff=kept * width)
-    task = Resources(lut=coefficient("row_lut"), ff=coefficient("row_ff"))
+    history = delay_cost(groups, width) * kept
+    task = priced("row_lut") + priced("row_ff")
     row_width = row.columns * width
-    selection = Resources(lut=row_width * coefficient("pad_lut_per_bit"))
+    selection = priced("pad_lut_per_bit", row_width)
     rows = (task + history + fifo_cost(2, row_width) + selection) * shape.fh
-    edges = Resources(lut=(shape.fh + row.columns) * coefficient("pad_lut_per_edge"))
+    edges = priced("pad_lut_per_edge", shape.fh + row.columns)
     link = fifo_cost(row.lane_groups * groups, factors.in_lanes * width, factors.link_style)
     return rows + edges + link * (shape.fh - 1)
 
@@ -103,15 +102,12 @@ def _slices_cost(shape: WindowShape, factors: WindowFactors, columns: list[int])
     groups = ceil(shape.ich / factors.ich_par)
     width = factors.ich_par * shape.code_bits
     taps = shape.fh * len(columns)
-    slices = Resources(lut=coefficient("slice_lut"), ff=coefficient("slice_ff")) * taps
+    slices = (priced("slice_lut") + priced("slice_ff")) * taps
     # Lanes with unequal numbers of columns make the taps hold a pixel ahead.
     ragged = shape.iw % factors.in_lanes != 0
     tap_streams = fifo_cost(2 + groups if ragged else 2, width) * taps
-    pad = Resources(
-        lut=coefficient("task_lut")
-        + taps * (coefficient("pad_lut_per_tap") + width * coefficient("pad_lut_per_bit")),
-        ff=coefficient("task_ff") + taps * width,
-    )
+    pad = priced("task_lut") + priced("task_ff") + Resources(ff=taps * width)
+    pad += priced("pad_lut_per_tap", taps) + priced("pad_lut_per_bit", taps * width)
     links = _links_cost(shape, columns, groups, width, factors.in_lanes, factors.link_style)
     return slices + tap_streams + pad + links + fifo_cost(2, taps * width)
 

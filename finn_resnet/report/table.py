@@ -108,13 +108,14 @@ def _resource_table(report: dict[str, Any]) -> Table:
         show_edge=False,
         padding=(0, 1, 0, 0),
     )
-    for name in ("resource", "used", "of", "share"):
+    for name in ("resource", "used", "at least", "of", "share"):
         table.add_column(name, justify="left" if name == "resource" else "right")
     for key, label in RESOURCES.items():
         available = budget.get(key, 0)
         share = f"{100 * totals[key] / available:.1f} %" if available else ""
         style = "bold red" if totals[key] > available else None
-        table.add_row(label, _cell(totals[key]), _cell(available), share, style=style)
+        low = totals.get("low", totals)[key]
+        table.add_row(label, _cell(totals[key]), _cell(low), _cell(available), share, style=style)
     return table
 
 
@@ -146,7 +147,8 @@ def _throughput_line(section: dict[str, Any] | None) -> str:
     if section is None:
         return "not estimated"
     return (
-        f"{section['cycles_per_frame']:,} cycles per frame, {section['fps']:,.0f} frames/s, "
+        f"{section['cycles_per_frame']:,} cycles per frame, {section['fps']:,.0f} frames/s "
+        f"if the clock holds ({1e6 / section['cycles_per_frame']:,.1f} per MHz), "
         f"bottleneck {section['bottleneck']}"
     )
 

@@ -53,7 +53,7 @@ def test_fifo_goes_to_the_memory_its_size_calls_for():
     registers = fifo_cost(2, 1152)
     assert registers.bram36 == 0 and registers.ff >= 2 * 1152
     shift = fifo_cost(16, 64)
-    assert shift.bram36 == 0 and shift.lut < 64
+    assert shift.bram36 == 0 and shift.lut_low < 64 < shift.lut < 128
     assert fifo_cost(64, 64).bram36 == 1
     in_luts = fifo_cost(64, 64, "lut")
     assert in_luts.bram36 == 0 and in_luts.lut > lutram_lut(64, 64)
