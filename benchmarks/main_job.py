@@ -22,11 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
+from finn_resnet.cache_folder import CACHE_VARIABLE
 from finn_resnet.image_set import load_image_set
 from finn_resnet.importing import read_model
 from finn_resnet.output_folder import HLS_FOLDER
 from finn_resnet.report.report_file import read_report
-from finn_resnet.simulation.compiler import CACHE_VARIABLE, compile_project
+from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.runner import run_codes
 from finn_resnet.verification import to_pictures, verify_project
 from finn_resnet.verification.verify import input_codes

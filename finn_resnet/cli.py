@@ -1,8 +1,8 @@
 """The command `finn-resnet`.
 
 Heavy imports happen inside the commands, so that `--help` answers at once. Errors of the user are
-one line on standard error and exit code 2; a result that is not what was promised (codes that
-differ, a deadlock) is exit code 1; faults of ours keep their traceback.
+one line on standard error and exit code 2; codes that differ from the model's are exit code 1, a
+deadlock is 3.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import click
 from finn_resnet import __version__
 from finn_resnet.commands.build import build
 from finn_resnet.commands.check import check
+from finn_resnet.commands.completion import completion
 from finn_resnet.commands.evaluate import evaluate
 from finn_resnet.commands.explore import explore
 from finn_resnet.commands.listings import boards, config_reference, configs, models
@@ -40,7 +41,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         return cli.main(arguments, prog_name="finn-resnet", standalone_mode=False) or 0
     except UserError as error:
-        return _fail(str(error))
+        return _fail(str(error), error.exit_code)
     except click.ClickException as error:
         return _fail(error.format_message())
     except (click.Abort, KeyboardInterrupt):
@@ -52,14 +53,18 @@ def run(arguments: list[str] | None = None) -> int:
         return 0
 
 
-def _fail(message: str) -> int:
+def _fail(message: str, code: int = EXIT_USER_ERROR) -> int:
     click.echo("error: " + " ".join(message.split()), err=True)
-    return EXIT_USER_ERROR
+    return code
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="finn-resnet")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """From a quantised residual CNN (QONNX) to a verified FPGA dataflow accelerator.
 
     \b
@@ -68,7 +73,13 @@ def cli() -> None:
       finn-resnet check MODEL                     what of a model maps to hardware
       finn-resnet build resnet8 --board KV260     build, verify and report
       finn-resnet report output_resnet8_kv260     show the report again
+
+    \b
+    Exit codes: 0 done, 1 codes of the C++ differ, 2 usage or model, 3 deadlock,
+    70 a fault of the program, 130 interrupted.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 for command in (
@@ -84,6 +95,7 @@ for command in (
     models,
     configs,
     config_reference,
+    completion,
 ):
     cli.add_command(command)
 

@@ -11,9 +11,17 @@ _MOST_NAMES_SHOWN = 24
 class UserError(Exception):
     """Bad input or an impossible request: one line that says what, why and the remedy.
 
-    The command line prints the message alone and exits with code 2; every other exception is a
-    fault of ours and keeps its traceback.
+    The command line prints the message alone and exits with `exit_code`; every other exception is
+    a fault of ours.
     """
+
+    exit_code = 2
+
+
+class DeadlockError(UserError):
+    """The design stands still; the message names the tasks and the depths that free it."""
+
+    exit_code = 3
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:

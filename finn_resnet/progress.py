@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -33,27 +35,43 @@ class Progress:
 
 
 class PlainProgress(Progress):
-    """One line for each finished step and for each quarter of a long one; for logs."""
+    """One line for each finished step, and one every `every` seconds of a long one; for logs."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, every: float = 5.0) -> None:
         self._stream = stream or sys.stderr
-        self._position = ""
-        self._quarter = 0
+        self._every = every
+        self._position, self._count, self._start = "", "", 0.0
+        self._running: threading.Event | None = None
 
     def begin(self, step: str, index: int, total: int) -> None:
         """See `Progress.begin`."""
-        self._position, self._quarter = f"[{index}/{total}] {step}", 0
+        self._stop()
+        self._position, self._count = f"[{index}/{total}] {step}", ""
+        self._start = time.monotonic()
+        self._running = threading.Event()
+        threading.Thread(target=self._tick, args=[self._running], daemon=True).start()
+
+    def _tick(self, ended: threading.Event) -> None:
+        while not ended.wait(self._every):
+            seconds = time.monotonic() - self._start
+            self.note(f"{self._position}: {self._count}{seconds:.0f} s so far")
+
+    def _stop(self) -> None:
+        if self._running is not None:
+            self._running.set()
 
     def update(self, done: int, total: int) -> None:
         """See `Progress.update`."""
-        quarter = 4 * done // total if total else 0
-        if self._quarter < quarter < 4:
-            self.note(f"{self._position}: {done} of {total}")
-        self._quarter = quarter
+        self._count = f"{done} of {total}, "
 
     def end(self, step: str, seconds: float) -> None:
         """See `Progress.end`."""
+        self._stop()
         self.note(f"{self._position}: {seconds:.1f} s")
+
+    def close(self) -> None:
+        """See `Progress.close`."""
+        self._stop()
 
     def note(self, text: str) -> None:
         """See `Progress.note`."""

@@ -20,6 +20,13 @@ settings.register_profile("dev", deadline=None, suppress_health_check=[HealthChe
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What compiles C++ takes seconds: it is slow, beside what says so itself."""
+    for item in items:
+        if "cxx" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 def _shared_folder(name: str) -> Path:
     """`<checkout>/../shared/<name>`, which holds files too large or not ours to commit."""
     folder = CHECKOUT.parent / "shared" / name

@@ -13,8 +13,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from finn_resnet.cli import run
-from finn_resnet.config import json_schema
+from finn_resnet.boards import known_boards, load_board
+from finn_resnet.cli import cli, run
+from finn_resnet.config import BuildConfig, json_schema
+from finn_resnet.errors import UserError
 from tests.qonnx_models import ModelBuilder, residual_network
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -170,3 +172,74 @@ def test_corrupt_files_are_refused(capsys, tmp_path, content, name):
     path.write_bytes(content)
     board = ["--board", "KV260"] if name == "build" else []
     assert "bad.onnx" in refused(capsys, name, str(path), *board)
+
+
+def test_a_bare_call_is_help(tmp_path):
+    program = [sys.executable, "-m", "finn_resnet"]
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(program, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+    assert "Exit codes" in done.stdout and "explore" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["boards"], ["models"], ["configs"], ["config-reference"], ["check", "resnet8"]]
+)
+def test_every_listing_prints_json_or_nothing(capsys, arguments):
+    assert run([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+    assert run([*arguments, "-q"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_every_command_takes_json_quiet_and_verbose():
+    for name, command in cli.commands.items():
+        options = {option for param in command.params for option in param.opts}
+        assert {"--json", "-q", "-v"} <= options, name
+
+
+def test_check_gives_its_findings_as_json(capsys, tmp_path):
+    net = ModelBuilder(seed=2)
+    x = net.quant(net.node("Sigmoid", [net.quant("image", -7)]), -7)
+    net.model(x, [1, 4, 8, 8], [1, 4, 8, 8]).save(str(tmp_path / "net.onnx"))
+    assert run(["check", str(tmp_path / "net.onnx"), "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["findings"]) == 1 and "Sigmoid" in found["findings"][0]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_and_what_they_ask_for(capsys, shell):
+    assert run(["completion", shell]) == 0
+    assert "finn-resnet" in capsys.readouterr().out
+    words = {"COMP_WORDS": "finn-resnet expl", "COMP_CWORD": "1"}
+    environment = {**os.environ, **words, "PYTHONPATH": str(CHECKOUT)}
+    environment["_FINN_RESNET_COMPLETE"] = "bash_complete"
+    command = [sys.executable, "-m", "finn_resnet"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == "plain,explore"
+
+
+def test_a_misspelt_key_is_answered_alike_everywhere(capsys, tmp_path, model):
+    (tmp_path / "c.json").write_text('{"model": "resnet8", "board": "KV260", "mde": "full"}')
+    found = [
+        refused(capsys, "build", model, "--board", "KV260", "--set", "mde=full"),
+        refused(capsys, "build", str(tmp_path / "c.json")),
+        refused(capsys, "build", "resnet8_kv260", "--set", "mde=full"),
+    ]
+    with pytest.raises(UserError) as direct:
+        BuildConfig("resnet8", "KV260", mde="full")
+    for text in (*found, str(direct.value)):
+        assert "unknown key 'mde'; did you mean 'mode'?" in text
+
+
+def test_a_board_of_ones_own_starts_from_a_template(capsys, tmp_path):
+    for name in known_boards():
+        assert run(["boards", "--template", name]) == 0
+        (tmp_path / "mine.json").write_text(capsys.readouterr().out)
+        assert load_board(str(tmp_path / "mine.json")) == load_board(name)
+
+
+def test_the_page_of_boards_is_up_to_date(capsys):
+    assert run(["boards", "--markdown"]) == 0
+    page = (CHECKOUT / "docs" / "boards.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == page

@@ -14,8 +14,22 @@ from finn_resnet.errors import UserError, did_you_mean
 
 _NO_LIMIT = 1e6
 _BOARD_FOLDER = Path(__file__).parent
-_REQUIRED_KEYS = ("name", "part", "board_part", "clock_mhz", "budget")
-_OPTIONAL_KEYS = ("aliases", "max_clock_mhz", "processing_system")
+REQUIRED_KEYS = {
+    "name": "Name of the board.",
+    "part": "AMD's device name with package and speed grade.",
+    "board_part": "`vendor:board:part` of the vendor's board file, without a version: the newest "
+    "installed one is taken.",
+    "clock_mhz": "Usual clock of the accelerator in MHz; a build may choose another.",
+    "budget": "All the device has: whole numbers `dsp`, `lut`, `ff`, `bram36` (36 Kbit block "
+    "RAMs) and `uram`. A build takes shares of it (configuration key `caps`).",
+}
+OPTIONAL_KEYS = {
+    "aliases": "Other names `--board` takes.",
+    "max_clock_mhz": "The data sheet's limit in MHz; a faster clock is refused.",
+    "processing_system": "The processing system and its AXI ports, for the block design "
+    "(bitstream). Left out: the build makes the IP alone (`make ip`).",
+    "sources": "Where the figures come from, as a list of texts; not read.",
+}
 # Parts of the 7 series, whose DSP48E1 multiplies 25x18 bits.
 _SEVEN_SERIES = ("xc7", "xa7", "xq7")
 
@@ -43,7 +57,7 @@ class Board:
 
 def known_boards() -> list[str]:
     """Names of the boards that come with the package, sorted."""
-    return sorted(board.name for board in _shipped_boards())
+    return sorted(board.name for board in _shipped_boards().values())
 
 
 def load_board(name_or_path: str | Path) -> Board:
@@ -52,21 +66,30 @@ def load_board(name_or_path: str | Path) -> Board:
     Raises UserError for an unknown name (with the nearest one) and for a file that is not a
     board description.
     """
+    return _read_board(board_file(name_or_path))
+
+
+def board_file(name_or_path: str | Path) -> Path:
+    """The JSON file of a board given as for `load_board`."""
     text = str(name_or_path)
     if text.lower().endswith(".json"):
-        return _read_board(Path(text))
-    by_name = {name: board for board in _shipped_boards() for name in (board.name, *board.aliases)}
-    for name, board in by_name.items():
+        return Path(text)
+    by_name = {
+        name: path
+        for path, board in _shipped_boards().items()
+        for name in (board.name, *board.aliases)
+    }
+    for name, path in by_name.items():
         if name.casefold() == text.casefold():
-            return board
+            return path
     raise UserError(
         f"board {text!r} is unknown: {did_you_mean(text, by_name)}; "
         "another board is given as the path of its .json file"
     )
 
 
-def _shipped_boards() -> list[Board]:
-    return [_read_board(path) for path in sorted(_BOARD_FOLDER.glob("*.json"))]
+def _shipped_boards() -> dict[Path, Board]:
+    return {path: _read_board(path) for path in sorted(_BOARD_FOLDER.glob("*.json"))}
 
 
 def _read_board(path: Path) -> Board:
@@ -75,13 +98,13 @@ def _read_board(path: Path) -> Board:
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise UserError(f"board file '{path}' cannot be read: {error}") from error
     if not isinstance(data, dict):
-        raise UserError(f"board file '{path}' must hold a JSON object with {_REQUIRED_KEYS}")
-    missing = [key for key in _REQUIRED_KEYS if key not in data]
-    unknown = [key for key in data if key not in _REQUIRED_KEYS + _OPTIONAL_KEYS]
+        raise UserError(f"board file '{path}' must hold a JSON object with {list(REQUIRED_KEYS)}")
+    missing = [key for key in REQUIRED_KEYS if key not in data]
+    unknown = [key for key in data if key not in {**REQUIRED_KEYS, **OPTIONAL_KEYS}]
     if missing or unknown:
         raise UserError(
             f"board file '{path}': missing keys {missing}, unknown keys {unknown}; "
-            f"required are {list(_REQUIRED_KEYS)}, optional {list(_OPTIONAL_KEYS)}"
+            f"required are {list(REQUIRED_KEYS)}, optional {list(OPTIONAL_KEYS)}"
         )
     for key in ("name", "part", "board_part"):
         if not isinstance(data[key], str) or not data[key]:

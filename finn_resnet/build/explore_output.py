@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from finn_resnet.parallelism.explore import SweepResult
 
 
+DEFAULT_BOARDS = ("KV260", "Ultra96")
+"""Boards a model is swept on unless others are named: those of the published method."""
+
+
 @dataclass(frozen=True)
 class Subject:
     """What is swept: a hardware graph, the boards to sweep by default, where results go.
@@ -40,12 +44,11 @@ def find_subject(source: str) -> Subject:
         build = FinishedBuild.open(source)
         boards = (build.config.board,)
         return Subject(build.hardware_graph(), boards, build.folder / EXPLORE_FOLDER, True)
-    from finn_resnet.boards import known_boards
     from finn_resnet.model_source import find_model
 
     path = find_model(source)
     folder = Path(f"{EXPLORE_FOLDER}_{path.stem}")
-    return Subject(_optimised_graph(path), tuple(known_boards()), folder, False)
+    return Subject(_optimised_graph(path), DEFAULT_BOARDS, folder, False)
 
 
 def _optimised_graph(path: Path) -> ModelWrapper:
@@ -97,9 +100,17 @@ def explore_subject(
         workers=workers,
         scheduler=scheduler,
         progress=progress.current().update,
+        found=lambda result: progress.current().note(_line(result)),
     )
     _plot(results, subject.folder / PARETO_PLOT)
     return pareto_front(results)
+
+
+def _line(result: SweepResult) -> str:
+    point = f"{result.board}, {result.mode}, {result.dsp_share:.0%} DSP, {result.fabric_share:.0%}"
+    if result.cycles is None:
+        return f"{point} of the rest: {result.problem}"
+    return f"{point} of the rest: {result.cycles:,} cycles, {result.dsp:,.0f} DSP"
 
 
 def _plot(results: list[SweepResult], path: Path) -> None:

@@ -124,6 +124,17 @@ def find_step(name: str) -> Step:
     return step
 
 
+def _checked_result(name: str, result: Any) -> ModelWrapper:
+    from qonnx.core.modelwrapper import ModelWrapper
+
+    if not isinstance(result, ModelWrapper):
+        raise UserError(
+            f"step '{name}' returned {type(result).__name__}, not a model; end it with "
+            "'return model'"
+        )
+    return result
+
+
 def run_steps(
     model: ModelWrapper, config: BuildConfig, steps: list[tuple[str, Step]]
 ) -> ModelWrapper:
@@ -135,7 +146,7 @@ def run_steps(
         label = name.rpartition(".")[2].removeprefix("step_")
         display.begin(label.replace("_", " "), index, len(steps))
         start = time.perf_counter()
-        model = step(model, config)
+        model = _checked_result(name, step(model, config))
         seconds = time.perf_counter() - start
         # The same step may run twice: its times add up.
         timings[label] = round(timings.get(label, 0.0) + seconds, 3)

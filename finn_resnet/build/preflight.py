@@ -91,12 +91,14 @@ def checked_model(config: BuildConfig) -> ModelWrapper:
 
 
 def _check_board(config: BuildConfig) -> None:
-    """Scripts need a board file that describes its processing system."""
+    """A processing system the board file describes must be complete."""
     if "step_write_scripts" in config.steps:
         from finn_resnet.boards import load_board
         from finn_resnet.deploy.processing_system import processing_system
 
-        processing_system(load_board(config.board))
+        board = load_board(config.board)
+        if board.processing_system:
+            processing_system(board)
 
 
 def _check_tools(config: BuildConfig) -> None:

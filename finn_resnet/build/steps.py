@@ -14,7 +14,7 @@ from finn_resnet.build import report_sections
 from finn_resnet.build.simulate_output import simulate_output
 from finn_resnet.build.verify_output import verify_output
 from finn_resnet.config import BuildConfig
-from finn_resnet.errors import UserError
+from finn_resnet.errors import DeadlockError
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
@@ -166,13 +166,13 @@ def step_simulate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Measure rate, latency and stream occupancy on the generated C++, cycle by cycle.
 
     Raises:
-        UserError: the design stands still; the message names the tasks and depths that free it.
+        DeadlockError: the design stands still.
     """
     outcome = simulate_output(cfg)
     if outcome.interrupted:
         raise KeyboardInterrupt
     if outcome.section["deadlock"]:
-        raise UserError(outcome.section["deadlock"])
+        raise DeadlockError(outcome.section["deadlock"])
     return model
 
 

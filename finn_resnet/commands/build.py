@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from finn_resnet.commands.terminal import console, display, display_options, verification_exit
+from finn_resnet.commands.terminal import (
+    console,
+    display,
+    display_options,
+    print_json,
+    verification_exit,
+)
 from finn_resnet.errors import UserError
 
 if TYPE_CHECKING:
@@ -50,7 +56,7 @@ _SWITCHES = {"on": True, "off": False}
     help="Any configuration key (docs/config.md); may be repeated.",
 )
 @display_options
-def build(source: str, quiet: bool, verbose: bool, **options: Any) -> int:
+def build(source: str, quiet: bool, verbose: bool, as_json: bool, **options: Any) -> int:
     """Build an accelerator from a configuration or a model.
 
     CONFIG.json is a file or the name of a shipped configuration (finn-resnet configs); MODEL is a
@@ -63,12 +69,15 @@ def build(source: str, quiet: bool, verbose: bool, **options: Any) -> int:
     config = _build_config(source, _overrides(options))
     with display(quiet, verbose):
         result = build_accelerator(config)
-    return _conclude(result, quiet)
+    return _conclude(result, quiet, as_json)
 
 
 def _build_config(source: str, overrides: dict[str, Any]) -> Any:
     from finn_resnet.config import BuildConfig, load_config, shipped_configs
+    from finn_resnet.config.keys import check_key
 
+    for name in overrides:
+        check_key(name, "--set")
     if source.endswith(".json") or source in shipped_configs():
         return load_config(source, overrides)
     if "board" not in overrides:
@@ -123,10 +132,12 @@ def _parse_json(text: str) -> Any:
         return text
 
 
-def _conclude(result: BuildResult, quiet: bool) -> int:
+def _conclude(result: BuildResult, quiet: bool, as_json: bool) -> int:
     from finn_resnet.report.table import print_report
 
-    if not quiet:
+    if as_json:
+        print_json({"output_dir": str(result.output_dir), "report": result.report})
+    elif not quiet:
         print_report(result.report, console())
         click.echo(f"written to {result.output_dir}")
     return verification_exit(result.failure)

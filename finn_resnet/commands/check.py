@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
-from finn_resnet.commands.terminal import EXIT_USER_ERROR, console, display, display_options
+from finn_resnet.commands.terminal import (
+    EXIT_USER_ERROR,
+    console,
+    display,
+    display_options,
+    print_json,
+)
 
 
 @click.command()
 @click.argument("model")
 @display_options
-def check(model: str, quiet: bool, verbose: bool) -> int:
+def check(model: str, quiet: bool, verbose: bool, as_json: bool) -> int:
     """Say what of a model maps to hardware, node by node.
 
     MODEL is a QONNX file or the name of a shipped model. Every place that does not map is listed
@@ -26,6 +34,9 @@ def check(model: str, quiet: bool, verbose: bool) -> int:
     with display(quiet=True, verbose=verbose):
         tidy = load_model(path)
         findings = check_model(tidy)
+    if as_json:
+        _print_json(path, tidy, findings)
+        return EXIT_USER_ERROR if findings else 0
     for finding in findings:
         click.echo(f"error: {finding}", err=True)
     if findings:
@@ -35,6 +46,15 @@ def check(model: str, quiet: bool, verbose: bool) -> int:
         _print_mapping(tidy)
         click.echo(f"{path}: every node maps to hardware")
     return 0
+
+
+def _print_json(path: Path, model: Any, findings: Sequence[Any]) -> None:
+    from dataclasses import asdict
+
+    from finn_resnet.lowering.node_mapping import map_nodes
+
+    nodes = [] if findings else [asdict(mapping) for mapping in map_nodes(model)]
+    print_json({"model": str(path), "findings": [str(f) for f in findings], "nodes": nodes})
 
 
 def _print_mapping(model: Any) -> None:

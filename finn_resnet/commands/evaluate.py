@@ -46,7 +46,6 @@ class _ImageCount(click.ParamType):
     help="Labelled data set: CIFAR-10 python batches, a folder for each class, or an .npz.",
 )
 @click.option("--images", type=_ImageCount(), help="Number of images, from the start.  [all]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--float-model",
     type=click.Path(path_type=Path),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from finn_resnet.commands.terminal import COUNT, console, display, display_options
+from finn_resnet.commands.terminal import COUNT, console, display, display_options, print_json
 
 if TYPE_CHECKING:
     from finn_resnet.parallelism.explore import SweepResult
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("source", metavar="MODEL|OUTPUT_DIR")
-@click.option("--board", "boards", multiple=True, help="Board; may be repeated.  [all]")
+@click.option(
+    "--board",
+    "boards",
+    multiple=True,
+    help="Board; may be repeated.  [KV260 and Ultra96, or the build's own]",
+)
 @click.option(
     "--mode",
     "modes",
@@ -44,7 +49,7 @@ def explore(source: str, boards: tuple[str, ...], output_dir: str | None, **opti
     once; an interrupted sweep goes on where it stopped. Writes points.csv, pareto.json and a
     plot. For the OUTPUT_DIR of a build the plot joins its report.html.
     """
-    from dataclasses import replace
+    from dataclasses import asdict, replace
 
     from finn_resnet.build.explore_output import explore_subject, find_subject
     from finn_resnet.report.html import write_html_report
@@ -65,7 +70,9 @@ def explore(source: str, boards: tuple[str, ...], output_dir: str | None, **opti
         )
     if subject.is_build:
         write_html_report(source)
-    if not options["quiet"]:
+    if options["as_json"]:
+        print_json({"folder": str(subject.folder), "pareto": [asdict(point) for point in front]})
+    elif not options["quiet"]:
         _print_front(front)
         click.echo(f"written to {subject.folder}")
 

@@ -7,14 +7,15 @@ from typing import Any
 import click
 
 from finn_resnet.commands.terminal import (
+    EXIT_DEADLOCK,
     EXIT_INTERRUPTED,
     console,
     cpp_faults,
     display,
     display_options,
     fail_result,
+    print_json,
 )
-from finn_resnet.errors import UserError
 
 
 @click.command()
@@ -48,14 +49,14 @@ def simulate(output_dir: str, depths: str | None, **options: Any) -> int:
     except cpp_faults() as fault:
         return fail_result(str(fault))
     write_html_report(output_dir)
-    if not options["quiet"]:
+    if options["as_json"]:
+        print_json(outcome.section)
+    elif not options["quiet"]:
         from finn_resnet.report.simulation_table import render_simulation
 
         console().print(render_simulation(outcome.section))
     if outcome.interrupted:
         return EXIT_INTERRUPTED
     if outcome.section["deadlock"]:
-        if chosen:
-            raise UserError(outcome.section["deadlock"])
-        return fail_result(outcome.section["deadlock"])
+        return fail_result(outcome.section["deadlock"], EXIT_DEADLOCK)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from finn_resnet.progress import Progress
 
 EXIT_FAILED = 1
-"""A result is not what was promised: codes differ, the design stands still."""
+"""A result is not what was promised: codes differ."""
 EXIT_USER_ERROR = 2
+EXIT_DEADLOCK = 3
+"""The design stands still."""
 EXIT_INTERRUPTED = 130
 
 COUNT = click.IntRange(min=1)
@@ -23,13 +26,19 @@ COUNT = click.IntRange(min=1)
 
 
 def display_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options `--quiet` and `--verbose` of a command that takes its time."""
+    """Options `--json`, `--quiet` and `--verbose`, which every command has."""
+    json_ = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
     quiet = click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
     verbose = click.option("-v", "--verbose", is_flag=True, help="Show warnings of the libraries.")
-    return quiet(verbose(command))
+    return json_(quiet(verbose(command)))
 
 
-def display(quiet: bool, verbose: bool) -> AbstractContextManager[Progress]:
+def print_json(content: Any) -> None:
+    """Print one JSON object on standard output."""
+    click.echo(json.dumps(content, indent=2))
+
+
+def display(quiet: bool, verbose: bool, **_other: bool) -> AbstractContextManager[Progress]:
     """The progress display of a command; library warnings only where asked for."""
     from finn_resnet import progress
 
@@ -71,7 +80,7 @@ def cpp_faults() -> tuple[type[Exception], ...]:
     return CompilationError, SimulationError
 
 
-def fail_result(message: str) -> int:
+def fail_result(message: str, code: int = EXIT_FAILED) -> int:
     """Report a result that is not what was promised, in one line; the exit code for it."""
     click.echo(f"failed: {message}", err=True)
-    return EXIT_FAILED
+    return code

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from finn_resnet.commands.terminal import COUNT, display_options, silence_libraries
+from finn_resnet.commands.terminal import COUNT, display_options, print_json, silence_libraries
 from finn_resnet.training.options import TrainingOptions
 
 _FOLDER = click.Path(path_type=Path)
@@ -56,7 +56,14 @@ def _training_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @_training_options
 @click.option("--bf16", is_flag=True, help="Train in bfloat16: faster on processors that have it.")
 @display_options
-def train(data: Path, output_dir: Path | None, quiet: bool, verbose: bool, **options: Any) -> None:
+def train(
+    data: Path,
+    output_dir: Path | None,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Train a quantised CIFAR-type ResNet and export it as QONNX (extra `train`).
 
     \b
@@ -77,6 +84,9 @@ def train(data: Path, output_dir: Path | None, quiet: bool, verbose: bool, **opt
     result = run_training(
         TrainingOptions(data=data, output_dir=folder, progress=not quiet, **options)
     )
+    if as_json:
+        print_json({name: _plain(value) for name, value in vars(result).items()})
+        return
     if quiet:
         return
     click.echo(
@@ -87,3 +97,7 @@ def train(data: Path, output_dir: Path | None, quiet: bool, verbose: bool, **opt
         f"measure its accelerator: finn-resnet evaluate {result.model} --data {data} "
         f"--float-model {result.float_model} --card {result.card}"
     )
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value

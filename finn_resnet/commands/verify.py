@@ -12,6 +12,7 @@ from finn_resnet.commands.terminal import (
     display,
     display_options,
     fail_result,
+    print_json,
     verification_exit,
 )
 
@@ -38,6 +39,7 @@ def verify(
     from finn_resnet.build import report_sections
     from finn_resnet.build.finished_build import FinishedBuild
     from finn_resnet.build.verify_output import verify_output
+    from finn_resnet.report import read_report
     from finn_resnet.report.html import write_html_report
 
     build = FinishedBuild.open(output_dir)
@@ -53,7 +55,9 @@ def verify(
         return fail_result(str(fault))
     report_sections.record_verification({steps[0]: check}, cfg)
     write_html_report(output_dir)
-    if not chosen_display["quiet"]:
+    if chosen_display["as_json"]:
+        print_json(read_report(output_dir)["verification"])
+    elif not chosen_display["quiet"]:
         click.echo("\n".join(_lines(check, cfg.output_dir)))
     return verification_exit(check.verification.failure)
 

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from finn_resnet.config.keys import DEFAULT_CAPS, DEFAULT_OPTIMISATIONS, KEYS
+from finn_resnet.config.keys import DEFAULT_CAPS, DEFAULT_OPTIMISATIONS, KEYS, check_key
 from finn_resnet.errors import UserError
 from finn_resnet.top_name import check_top_name
 
@@ -45,6 +45,12 @@ class BuildConfig:
     top_name: str | None = None
     steps: tuple[str, ...] | None = None
     save_intermediate_models: bool = True
+
+    def __new__(cls, *_values: Any, **named: Any) -> BuildConfig:
+        """Refuse unknown keys with the nearest one, as in a JSON file."""
+        for name in named:
+            check_key(name, "BuildConfig")
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         for field_ in dataclasses.fields(self):

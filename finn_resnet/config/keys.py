@@ -18,6 +18,7 @@ from finn_resnet.config.kinds import (
     Table,
     Text,
 )
+from finn_resnet.errors import UserError, did_you_mean
 
 DEFAULT_CAPS = {"dsp": 100.0, "lut": 70.0, "ff": 90.0, "bram36": 90.0, "uram": 90.0}
 DEFAULT_OPTIMISATIONS: dict[str, bool | str] = {
@@ -149,3 +150,9 @@ KEYS: dict[str, Key] = {
         Flag(), "Save the graph after every step in `intermediate_models/`.", finn=True
     ),
 }
+
+
+def check_key(name: str, where: str) -> None:
+    """Refuse an unknown key with the nearest one; `where` it was given."""
+    if name not in KEYS:
+        raise UserError(f"{where}: unknown key {name!r}; {did_you_mean(name, KEYS)}")

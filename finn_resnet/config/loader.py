@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from finn_resnet.config.build_config import BuildConfig
-from finn_resnet.config.keys import KEYS
+from finn_resnet.config.keys import KEYS, check_key
 from finn_resnet.errors import UserError, did_you_mean
 
 EXTENDS = "extends"
@@ -65,8 +65,7 @@ def _read_chain(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
     own = _read(path)
     base = own.pop(EXTENDS, None)
     for name in own:
-        if name not in KEYS:
-            raise UserError(f"config {path.name}: unknown key {name!r}; {did_you_mean(name, KEYS)}")
+        check_key(name, f"config {path.name}")
     own = _resolve_paths(own, path.parent)
     if base is None:
         return own

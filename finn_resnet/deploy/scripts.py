@@ -37,6 +37,8 @@ _TEMPLATES = {
     "vector_testbench.cpp": "vector_testbench.cpp.j2",
     "vivado.tcl": "vivado.tcl.j2",
 }
+# Written where the board file describes the processing system; without it the build stops at IP.
+_BITSTREAM_SCRIPT = "vivado.tcl"
 _COPIED = ("packet_end.v",)
 
 # -DFR_VENDOR: the test bench must use the ports' own types (hls/vendor.hpp).
@@ -62,7 +64,7 @@ def write_scripts(
     Args:
         model: the hardware graph the project was generated from.
         project: the generated project.
-        board: target; its file describes the processing system.
+        board: target; where its file describes no processing system, only IP can be made.
         output_dir: the build's folder; the bitstream goes to its ``deploy``.
         clock_mhz: fabric clock in MHz.
         vectors: frames for C simulation and co-simulation; by default three pictures executed by
@@ -72,7 +74,7 @@ def write_scripts(
         The files written.
 
     Raises:
-        UserError: the board file does not describe a processing system, the board has no URAM for
+        UserError: the board file describes half a processing system, the board has no URAM for
             a design that needs it, or the clock is no positive number.
         ValueError: the generated sources break the rules of HLS dataflow code.
     """
@@ -90,6 +92,8 @@ def write_scripts(
     context = _context(project, board, clock_mhz, vectors.frames, Path(deploy).as_posix())
     written = []
     for name, template in _TEMPLATES.items():
+        if name == _BITSTREAM_SCRIPT and not board.processing_system:
+            continue
         text = environment().get_template(template).render(context)
         (folder / name).write_text(text, encoding="utf-8")
         written.append(folder / name)
@@ -113,7 +117,7 @@ def _context(
         "ip": _IP,
         "versions": _OLDEST_VERSIONS,
         "deploy": deploy,
-        "design": block_design(project, board),
+        "design": block_design(project, board) if board.processing_system else None,
         "core": CORE,
         "counter": COUNTER,
         "length_bits": LENGTH_BITS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.transformation.base import Transformation
@@ -12,6 +13,7 @@ from finn_resnet.boards import Board
 from finn_resnet.errors import UserError
 from finn_resnet.parallelism.engine_factors import write_factors
 from finn_resnet.parallelism.milp import ParallelismSearch, ParallelismSolution
+from finn_resnet.parallelism.search_cache import cached_search
 from finn_resnet.transformation.insert_width_adapters import RemoveWidthAdapters
 
 
@@ -62,9 +64,19 @@ class AnnotateParallelism(Transformation):
         """See class."""
         model, _ = RemoveWidthAdapters().apply(model)
         search = ParallelismSearch(model, self._board, self._mode, self._caps, **self._search)
-        if self._target_fps is None:
-            self.solution = search.fastest()
-        else:
-            self.solution = search.for_target(self._target_fps, self._clock_mhz)
+        self.solution = cached_search(model, self._options(), lambda: self._solve(search))
         write_factors(model, self.solution.factors)
         return model, False
+
+    def _solve(self, search: ParallelismSearch) -> ParallelismSolution:
+        if self._target_fps is None:
+            return search.fastest()
+        return search.for_target(self._target_fps, self._clock_mhz)
+
+    def _options(self) -> dict[str, Any]:
+        """All but the graph and the cost model that decides the outcome."""
+        target = None if self._target_fps is None else [self._target_fps, self._clock_mhz]
+        budget = self._board.budget.as_dict()
+        return {"budget": budget, "mode": self._mode, "caps": self._caps, "target": target} | (
+            self._search
+        )

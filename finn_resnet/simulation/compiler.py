@@ -20,11 +20,11 @@ from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from finn_resnet.cache_folder import cache_folder
 from finn_resnet.errors import UserError
 from finn_resnet.generation.project_file import PROJECT_FILE, load_project
 from finn_resnet.simulation.ap_headers import find_ap_headers
 
-CACHE_VARIABLE = "FINN_RESNET_CACHE_DIR"
 EXECUTABLE = "sim"
 
 _KEPT_EXECUTABLES = 64
@@ -93,25 +93,6 @@ def check_compiler() -> None:
     raise UserError(
         f"'{compiler}' makes no program of C++17 source; set CXX to a C++17 compiler or unset it"
     )
-
-
-def cache_folder() -> Path:
-    """Folder of compiled simulations: ``$FINN_RESNET_CACHE_DIR``, else the user's cache folder.
-
-    Raises:
-        UserError: it cannot be created.
-    """
-    chosen = os.environ.get(CACHE_VARIABLE)
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = Path(chosen) if chosen else base / "finn_resnet"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise UserError(
-            f"cache folder '{folder}' cannot be created: {fault.strerror}; set {CACHE_VARIABLE} to "
-            "a folder you may write"
-        ) from fault
-    return folder
 
 
 def compile_project(

@@ -151,9 +151,9 @@ def test_depths_by_hand_that_deadlock_are_refused_with_the_remedy(copy, tmp_path
     skips = {stream["name"]: 1 for stream in streams if stream["kind"] == "skip"}
     (tmp_path / "depths.json").write_text(json.dumps(skips))
     before = read_report(copy)
-    assert run(["simulate", str(copy), "--depths", str(tmp_path / "depths.json"), "-q"]) == 2
+    assert run(["simulate", str(copy), "--depths", str(tmp_path / "depths.json"), "-q"]) == 3
     err = capsys.readouterr().err
-    assert err.startswith("error: deadlock at cycle ") and err.count("\n") == 1
+    assert err.startswith("failed: deadlock at cycle ") and err.count("\n") == 1
     assert "which is full" in err and "raise the depth of" in err
     assert read_report(copy) == before
 
@@ -361,6 +361,16 @@ def test_steps_by_dotted_name(model, tmp_path):
     result = build(BuildConfig(model, "KV260", output_dir=str(tmp_path / "out"), steps=steps))
     assert int((tmp_path / "out" / "nodes.txt").read_text()) == len(result.model.graph.node)
     assert list(result.report["timings_s"]) == ["lower_to_hardware", "that_counts"]
+
+
+def step_that_returns_nothing(model, cfg):
+    """A step of a user that forgot its end."""
+
+
+def test_a_step_that_returns_nothing_is_named(model, tmp_path):
+    steps = ["step_lower_to_hardware", "tests.build.test_flow.step_that_returns_nothing"]
+    with pytest.raises(UserError, match=r"step_that_returns_nothing' returned NoneType"):
+        build(BuildConfig(model, "KV260", output_dir=str(tmp_path / "out"), steps=steps))
 
 
 def test_a_failed_build_leaves_the_earlier_one(copy, model):

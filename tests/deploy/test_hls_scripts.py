@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,24 @@ def test_make_runs_the_steps_in_order(kv260, flow, program):
     assert sum(program in line for line in commands) >= 3
     checks = [line for line in commands if line.startswith("sh check_tools.sh")]
     assert checks == [f"sh check_tools.sh {flow}", "sh check_tools.sh vivado"]
+
+
+def test_make_alone_is_help(kv260):
+    done = make(kv260)
+    assert done.returncode == 0 and done.stderr == ""
+    for target in (*STEPS, "bitstream", "clean"):
+        assert f"make {target}" in done.stdout
+    assert "Vitis 2023.2" in done.stdout
+
+
+def test_without_a_processing_system_make_goes_as_far_as_ip(hardware_model, project, tmp_path):
+    board = replace(load_board("KV260"), processing_system={})
+    write_scripts(hardware_model, project, board, tmp_path / "build", 250.0)
+    folder = project.directory
+    assert not (folder / "vivado.tcl").exists() and "make bitstream" not in make(folder).stdout
+    assert "touch build/ip.done" in make(folder, "-n", "ip", "HLS_FLOW=classic").stdout
+    refused = make(folder, "bitstream")
+    assert refused.returncode == 2 and "describes no processing_system: make ip" in refused.stderr
 
 
 def test_make_clean_removes_what_make_writes(kv260):

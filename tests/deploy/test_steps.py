@@ -73,6 +73,7 @@ def test_a_board_that_gives_no_scripts_is_refused_before_the_build(tmp_path):
         "clock_mhz": 100,
         "budget": {name: int(amount) for name, amount in board.budget.as_dict().items()},
     }
+    description["processing_system"] = {"reset_pin": "pl_resetn0"}
     (tmp_path / "own.json").write_text(json.dumps(description))
     settings = {"model": str(tmp_path / "net.onnx"), "board": str(tmp_path / "own.json")}
     output = tmp_path / "out"

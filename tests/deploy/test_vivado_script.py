@@ -147,7 +147,7 @@ def test_a_board_is_added_by_its_file_alone(hardware_model, project, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.pop("processing_system"), r"'processing_system\.ip' is missing"),
+        (lambda d: d["processing_system"].pop("ip"), r"'processing_system\.ip' is missing"),
         (lambda d: d["processing_system"].pop("memory"), r"'processing_system\.memory' is missing"),
         (
             lambda d: d["processing_system"]["memory"].update(data_bits=48),

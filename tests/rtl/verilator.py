@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from finn_resnet.simulation.compiler import cache_folder
+from finn_resnet.cache_folder import cache_folder
 
 LIBRARY = Path(str(files("finn_resnet.rtl")))
 
