@@ -100,10 +100,10 @@ def build_network(model: ModelWrapper) -> Network:
     """Collect the code of all hardware nodes of ``model``."""
     ops = hardware_ops(model)
     edges = collect_edges(model, ops)
-    inputs = _ports(model, ops, InputDMA)
-    outputs = _ports(model, ops, OutputDMA)
+    inputs = boundary_ports(model, ops, InputDMA)
+    outputs = boundary_ports(model, ops, OutputDMA)
     ports = {port.node: port.name for port in [*inputs, *outputs]}
-    wires = _wires(ops)
+    wires = window_wires(ops)
     streams = {tensor: _expression(tensor, edges, wires) for tensor in edges}
     nodes = []
     for index, op in enumerate(ops):
@@ -128,7 +128,7 @@ def build_network(model: ModelWrapper) -> Network:
     return Network(list(edges.values()), [*declared, *internal], nodes, inputs, outputs, headers)
 
 
-def _wires(ops: list[HardwareOp]) -> dict[str, str]:
+def window_wires(ops: list[HardwareOp]) -> dict[str, str]:
     """Window tensors that are their buffer's input: window -> input."""
     return {
         op.onnx_node.output[0]: op.onnx_node.input[0]
@@ -171,9 +171,10 @@ def read_constant(model: ModelWrapper, tensor: str) -> np.ndarray:
     return to_codes(model.get_initializer(tensor))
 
 
-def _ports(
+def boundary_ports(
     model: ModelWrapper, ops: list[HardwareOp], kind: type[BoundaryDMA]
 ) -> list[ProjectPort]:
+    """AXI ports of the input or the output DMA nodes, outputs in the order of the graph's."""
     found = [op for op in ops if isinstance(op, kind)]
     if not found:
         raise ValueError(f"the graph has no {kind.__name__}")

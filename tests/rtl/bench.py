@@ -43,12 +43,16 @@ class Stream:
 
 @dataclass(frozen=True)
 class Device:
-    """A module with parameters (SystemVerilog text or integers), its inputs and what must come."""
+    """A module with parameters (SystemVerilog text or integers), its inputs and what must come.
+
+    Outputs named in ``shown`` have no ready: they show what passes inside.
+    """
 
     module: str
     parameters: dict[str, int | str]
     inputs: dict[str, Stream]
     outputs: dict[str, Stream]
+    shown: frozenset[str] = frozenset()
 
     @property
     def ports(self) -> dict[str, tuple[bool, Stream]]:
@@ -96,9 +100,10 @@ class Bench:
             lanes, full = len(stream.tokens), f"d{index}_{name}"
             ports += [
                 f"{to} logic [{lanes - 1}:0] {full}_valid",
-                f"{back} logic [{lanes - 1}:0] {full}_ready",
                 f"{to} logic [{lanes - 1}:0][{stream.width - 1}:0] {full}_data",
             ]
+            if name not in self.devices[index].shown:
+                ports.append(f"{back} logic [{lanes - 1}:0] {full}_ready")
         bodies = [self._instance(index, device) for index, device in enumerate(self.devices)]
         return f"module bench ({', '.join(ports)});\n{''.join(bodies)}endmodule\n"
 
@@ -109,13 +114,17 @@ class Bench:
             f".{name}_{end}(d{index}_{name}_{end})"
             for name in device.ports
             for end in ("valid", "ready", "data")
+            if end != "ready" or name not in device.shown
         ]
         return f"  {device.module} #({values}) d{index} (.clk, .rst, {', '.join(ends)});\n"
+
+    def _ready(self, index: int, name: str) -> str:
+        return "nullptr" if name in self.devices[index].shown else f"&top.d{index}_{name}_ready"
 
     def _port_table(self) -> str:
         rows = [
             f'{{"d{index}_{name}", {"true" if is_input else "false"}, {len(stream.tokens)}, '
-            f"{stream.width}, &top.d{index}_{name}_valid, &top.d{index}_{name}_ready, "
+            f"{stream.width}, &top.d{index}_{name}_valid, {self._ready(index, name)}, "
             f"&top.d{index}_{name}_data}}"
             for index, name, is_input, stream in self._each_port()
         ]
@@ -133,7 +142,9 @@ class Bench:
                     stream.packed(lane).tofile(path)
         plans = [f"{seed}:full", *(f"{seed + n + 1}:stalled" for n in range(stalled))]
         command = [self.program, self.folder, idle, seed + 1, *plans]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, check=False, cwd=self.folder
+        )
         assert done.returncode == 0, done.stderr
         return [self._read(number) for number in range(len(plans))]
 

@@ -148,7 +148,7 @@ def entry_of(circuit: Circuit, port: str, codes: Range, lane: int, entry: int, b
 
 def add_circuit(node: NodeContext) -> Circuit:
     """The residual addition and the requantisation of its sum."""
-    circuit = Circuit(node.name)
+    circuit = Circuit(f"{node.name}_rtl")
     ch_par, lanes, width = node.op.attrs("ch_par", "lanes", "w")
     shifts = node.op.attrs("shift_a", "shift_b")
     operands = [edge.codes.including(0) for edge in node.inputs]
@@ -173,7 +173,7 @@ def add_circuit(node: NodeContext) -> Circuit:
 
 def requant_circuit(node: NodeContext) -> Circuit:
     """Requantisation of every code."""
-    circuit = Circuit(node.name)
+    circuit = Circuit(f"{node.name}_rtl")
     ch_par, lanes, width = node.op.attrs("ch_par", "lanes", "w")
     codes = node.inputs[0].codes
     circuit.stream_port("input", "in", codes.bits * ch_par, lanes)

@@ -40,7 +40,7 @@ def _joined(node: NodeContext, a: str, b: str) -> str:
 
 def _window_pool(node: NodeContext) -> Circuit:
     """All taps of a window in a tree with a register behind every level."""
-    circuit = Circuit(node.name)
+    circuit = Circuit(f"{node.name}_rtl")
     fh, fw, ow, ch_par, lanes = node.op.attrs("fh", "fw", "ow", "ch_par", "ow_par")
     stride = node.op.get_nodeattr("stride")[1]
     columns = window_columns(fw, lanes, stride)
@@ -76,7 +76,7 @@ class GlobalPool:
     """Pool of the whole picture: a step's lanes in one clock, the running total in the next."""
 
     def __init__(self, node: NodeContext) -> None:
-        self.circuit = circuit = Circuit(node.name)
+        self.circuit = circuit = Circuit(f"{node.name}_rtl")
         self.node, self.out, self.requant = node, node.outputs[0], node.op.requantiser()
         self.channels, self.ch_par, self.lanes = node.op.attrs("ch", "ch_par", "ow_par")
         self.groups = ChannelEntry(self.channels, self.ch_par, 0).groups

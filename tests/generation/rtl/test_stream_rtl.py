@@ -71,7 +71,7 @@ def devices(g: StreamGraph) -> tuple[list[str], list[Device]]:
         inputs = {name: _stream(edge, tensors) for name, edge in zip(names, sources, strict=True)}
         if node.op_type == "StreamPool" and op.get_nodeattr("windowed"):
             inputs = {"window": _window(model, node, tensors, sources[0])}
-        made.append(Device(node.name, {}, inputs, {"out": _stream(out, tensors)}))
+        made.append(Device(f"{node.name}_rtl", {}, inputs, {"out": _stream(out, tensors)}))
     return texts, made
 
 

@@ -1,0 +1,77 @@
+"""Which function makes the RTL of an operator; an operator without one is refused by name.
+
+An operator of a user's own joins by the same decorator, from any module::
+
+    @generates_rtl("StreamNeg")
+    def neg_rtl(node: NodeContext) -> RtlNode: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from finn_resnet.generation.task_code import NodeContext
+
+
+@dataclass(frozen=True)
+class RtlNode:
+    """A node as an instance of a module.
+
+    Attributes:
+        module: its name; one of the library's, or that of ``text``.
+        parameters: integers or SystemVerilog text.
+        inputs: port -> position of the node's input.
+        outputs: port -> positions of the node's outputs, the lanes of the first lowest.
+        held: output ports whose module holds the tokens itself, so that no FIFO follows.
+        text: source of a module that is this node's own.
+        files: contents of further files by name: memories.
+        axi: port of the accelerator that the node serves, "" for none.
+    """
+
+    module: str
+    parameters: Mapping[str, int | str]
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, tuple[int, ...]]
+    held: tuple[str, ...] = ()
+    text: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    axi: str = ""
+
+
+Generate = Callable[[NodeContext], RtlNode]
+Refuse = Callable[[NodeContext], list[str]]
+
+GENERATORS: dict[str, tuple[Generate, Refuse]] = {}
+"""By op type: the generator, and what of a node it refuses."""
+
+
+def _nothing(_: NodeContext) -> list[str]:
+    return []
+
+
+def generates_rtl(op_type: str, refuses: Refuse = _nothing) -> Callable[[Generate], Generate]:
+    """Register the decorated function as the RTL generator of ``op_type``.
+
+    ``refuses`` gives a reason, with attribute, value and remedy, for everything of a node that the
+    generator cannot make.
+    """
+
+    def register(function: Generate) -> Generate:
+        GENERATORS[op_type] = (function, refuses)
+        return function
+
+    return register
+
+
+def refused(node: NodeContext) -> list[str]:
+    """Why a node has no RTL, one line each; empty if it has."""
+    op_type = node.op.onnx_node.op_type
+    if op_type not in GENERATORS:
+        return [f"node {node.name!r}: operator {op_type} has no RTL generator; use backend = hls"]
+    return [f"node {node.name!r}: {reason}" for reason in GENERATORS[op_type][1](node)]
+
+
+def rtl_node(node: NodeContext) -> RtlNode:
+    """The RTL of a node that is not refused."""
+    return GENERATORS[node.op.onnx_node.op_type][0](node)

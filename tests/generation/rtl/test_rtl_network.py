@@ -1,0 +1,85 @@
+"""Whole networks in Verilator: every output code and every activation stream, frame after frame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from finn_resnet.errors import UserError
+from finn_resnet.generation.rtl.rtl_network import build_rtl, fifo_module
+from finn_resnet.numerics.requantiser import AffineStage, Requantiser
+from tests.rtl.bench import Bench, Device, Run, Stream, picture_tokens
+from tests.rtl.test_dma import frame_bytes
+from tests.stream_graphs import INT8, UINT8, StreamGraph, expected_codes, shift_to
+
+
+def network_bench(graph: StreamGraph, folder: Path, frames: int = 3) -> Bench:
+    """A network with probes, its input beats, and the tokens of every stream that carries codes."""
+    model, codes = graph.model(), graph.frames(frames)
+    network = build_rtl(model, "network", probes=True)
+    sources = network.write(folder)
+    expected = expected_codes(model, codes)
+    inputs = {
+        port.name: Stream(1, [_bits(frame_bytes(values, port.code_bytes)[0], 8)])
+        for port, values in zip(network.inputs, codes.values(), strict=True)
+    }
+    outputs = {}
+    for port in network.outputs:
+        beats, last = frame_bytes(expected[port.tensor], port.code_bytes)
+        outputs[port.name] = Stream(1, [np.concatenate([_bits(beats, 8), last], axis=1)])
+    shown = {}
+    for edge in network.probed:
+        profile = edge.layout.profile
+        tokens = picture_tokens(expected[edge.tensor], profile.lanes, profile.ch_par)
+        shown[f"{edge.stream}_probe"] = Stream(edge.codes.bits, tokens)
+    device = Device("network_core", {}, inputs, outputs | shown, frozenset(shown))
+    return Bench([device], folder, sources)
+
+
+def _bits(values: np.ndarray, bits: int) -> np.ndarray:
+    split = (values[..., None].astype(np.int64) >> np.arange(bits)) & 1
+    return split.reshape(len(values), -1)
+
+
+def tasks_without_weights() -> StreamGraph:
+    """A residual shape of pools, additions, requantisations, forks and adapters."""
+    g = StreamGraph(3)
+    x = g.input((6, 8, 5), UINT8, lanes=2, ch_par=3)
+    a, b = g.fork("split", x, 2)
+    a = g.requant("halve", a, shift_to(INT8, 1))
+    window_pool = g.pool("pool", g.adapt(a, 2, 2), "max", (3, 3), (1, 1), (1, 1, 1, 1), 2, 2)
+    b = g.adapt(b, 4, 5)
+    affine = AffineStage((3, 4, 5, 6, 7), (1, 2, 3, 4, 5), 4, -128, 127)
+    b = g.requant("affine", b, Requantiser((affine,)))
+    total = g.add("join", g.adapt(window_pool, 1, 5), b, (0, 1), shift_to(INT8, 1))
+    g.output(g.global_pool("mean", total, "average", shift_to(INT8, 5)))
+    return g
+
+
+def same(runs: list[Run], bench: Bench) -> list[str]:
+    """Differences of all runs."""
+    return [text for run in runs for text in bench.differences(run)]
+
+
+def test_network_without_weights(tmp_path):
+    bench = network_bench(tasks_without_weights(), tmp_path)
+    runs = bench.run(stalled=4, idle=2000)
+    assert same(runs, bench) == []
+
+
+def test_fifo_modules():
+    """Registers, shift registers, LUTRAM, block RAM, as depth and width grow."""
+    found = [fifo_module(*shape) for shape in ((2, 300), (16, 8), (64, 70), (200, 8), (600, 8))]
+    assert found == ["fifo_register", "fifo_srl", "fifo_lutram", "fifo_lutram", "fifo_bram"]
+
+
+def test_refuses_everything_at_once(monkeypatch):
+    """Operators without RTL are named, all of them, before anything is written."""
+    from finn_resnet.generation.rtl import registry
+
+    for op_type in ("StreamFork", "StreamPool"):
+        monkeypatch.delitem(registry.GENERATORS, op_type)
+    with pytest.raises(UserError, match=r"'split'.*StreamFork.*'mean'.*StreamPool"):
+        build_rtl(tasks_without_weights().model(), "network")
