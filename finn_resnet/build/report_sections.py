@@ -139,6 +139,7 @@ def record_parallelism(found: ParallelismSolution, cfg: BuildConfig) -> None:
         "mode": cfg.mode,
         "cycles": found.cycles,
         "cycles_lower_bound": found.cycles_lower_bound,
+        "binds": found.binds,
         "resource_gap": found.resource_gap,
     }
     record_optimisation(cfg, "parallelism", facts)

@@ -40,7 +40,8 @@ class ParallelismSolution:
 
     ``cycles_lower_bound``: at any smaller cycle count even the linear relaxation does not fit.
     ``resource_gap``: how far, relatively, the resource use (stage 2's objective) may lie above
-    the least one at this rate, by the same relaxation.
+    the least one at this rate, by the same relaxation. ``binds``: what stands in the way of one
+    step less of cycles; empty where a rate was asked for.
     """
 
     factors: dict[str, EngineFactors]
@@ -50,6 +51,7 @@ class ParallelismSolution:
     cycles_lower_bound: int
     resource_gap: float
     seconds: float
+    binds: str = ""
 
 
 def capacity_of(board: Board, caps: Mapping[str, float]) -> Resources:
@@ -105,7 +107,8 @@ class ParallelismSearch:
         best = None if relaxed is None else self._search_from(limits, relaxed)
         if best is None:
             raise UserError(f"no parallelism fits: {self._why_not(limits[-1])}")
-        return self._finish(limits[best], limits[relaxed], started)
+        binds = self._why_not(limits[relaxed - 1]) if relaxed else "no smaller cycle count exists"
+        return self._finish(limits[best], limits[relaxed], started, binds)
 
     def at_rate(self, limit: int) -> ParallelismSolution | None:
         """Least resources with at most ``limit`` cycles per frame; None if that does not fit."""
@@ -188,7 +191,9 @@ class ParallelismSearch:
             low, high, step = high + 1, min(high + step, len(limits) - 1), 2 * step
         return bisect_left(limits, True, low, high, key=self._fits)
 
-    def _finish(self, limit: int, proven: int, started: float) -> ParallelismSolution:
+    def _finish(
+        self, limit: int, proven: int, started: float, binds: str = ""
+    ) -> ParallelismSolution:
         problem = self._problem(limit)
         result = problem.least_use()
         chosen = result.factors
@@ -202,6 +207,7 @@ class ParallelismSearch:
             cycles_lower_bound=min(proven, cycles[bottleneck]),
             resource_gap=max(1.0 - problem.relaxation().fun / result.objective, 0.0),
             seconds=time.perf_counter() - started,
+            binds=binds,
         )
 
     def _why_not(self, limit: int) -> str:

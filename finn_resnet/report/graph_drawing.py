@@ -58,7 +58,8 @@ def draw_graph(model: ModelWrapper) -> str:
     ]
     boxes = [_box(node, places[node.name]) for node in nodes]
     return (
-        f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" width="{width:g}" '
+        f'<svg class="graph" role="img" aria-label="Graph of {len(nodes)} tasks" '
+        f'xmlns="http://www.w3.org/2000/svg" width="{width:g}" '
         f'height="{height:g}" viewBox="0 0 {width:g} {height:g}">'
         + "".join(edges + boxes)
         + "</svg>"

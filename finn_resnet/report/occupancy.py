@@ -57,7 +57,8 @@ def draw_occupancy(streams: Sequence[dict[str, Any]]) -> str:
         f'<text class="end" x="{_WIDTH}" y="{height - 4}">cycle {end:,}</text>'
     )
     return (
-        f'<svg class="occupancy" xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" '
+        f'<svg class="occupancy" role="img" aria-label="Tokens held by {len(streams)} streams over '
+        f'{end:,} cycles" xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" '
         f'height="{height}" viewBox="0 0 {_WIDTH} {height}">' + "".join(rows) + axis + "</svg>"
     )
 
@@ -69,13 +70,19 @@ def _curve(stream: dict[str, Any], index: int, end: int) -> str:
     across = (_WIDTH - _LABEL) / end
     spans = zip(cycles, [*cycles[1:], end], tokens, strict=True)
     path = f"M {_LABEL} {bottom}"
+    hover = []
     for start, stop, held in spans:
         level = bottom - _ROW * min(held / stream["depth"], 1)
         path += f" L {_LABEL + start * across:.1f} {level:.1f} H {_LABEL + stop * across:.1f}"
+        hover.append(
+            f'<rect x="{_LABEL + start * across:.1f}" y="{top}" height="{_ROW}" '
+            f'width="{(stop - start) * across:.1f}"><title>cycle {start:,}: {held:,} tokens</title>'
+            "</rect>"
+        )
     most = max(tokens, default=0)
     return (
         f'<line class="full" x1="{_LABEL}" x2="{_WIDTH}" y1="{top}" y2="{top}"/>'
-        f'<path class="held" d="{path} V {bottom} Z"/>'
+        f'<path class="held" d="{path} V {bottom} Z"/><g class="hover">{"".join(hover)}</g>'
         f'<text x="0" y="{top + 18}">{escape(stream["name"])}</text>'
         f'<text class="muted" x="0" y="{top + 34}">up to {most:,} of {stream["depth"]:,} tokens'
         "</text>"

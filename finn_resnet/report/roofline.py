@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -17,10 +18,11 @@ BEAT_BYTES = 16
 
 @dataclass(frozen=True)
 class Roofline:
-    """A board's limits: `peak` in GMAC/s, `bandwidth` in GB/s to and from memory."""
+    """Limits: `peak` in GMAC/s, `bandwidth` in GB/s to and from memory, what `label` stands for."""
 
     peak: float
     bandwidth: float
+    label: str = "roof"
 
     def limit(self, intensity: float) -> float:
         """Highest rate in GMAC/s of a design that computes `intensity` MACs per byte moved."""
@@ -36,32 +38,38 @@ class DesignPoint:
     rate: float
 
 
-def board_roofline(dsp: int, clock_mhz: float) -> Roofline:
-    """Limits of a board: all DSPs busy, and one beat in and one out in every cycle."""
-    return Roofline(
-        peak=PRODUCTS_PER_DSP * dsp * clock_mhz / 1e3, bandwidth=2 * BEAT_BYTES * clock_mhz / 1e3
+def board_roofline(dsp: int, clock_mhz: float, products: int = PRODUCTS_PER_DSP) -> Roofline:
+    """Limits of a board: all DSPs busy with `products` each, one beat in and out every cycle."""
+    return products_roofline(
+        products * dsp, clock_mhz, f"all {dsp:,} DSPs, {products} products each"
     )
 
 
-def draw_roofline(roofline: Roofline, points: list[DesignPoint]) -> str:
-    """SVG with both axes logarithmic: MAC per byte across, GMAC/s up."""
+def products_roofline(products: int, clock_mhz: float, label: str) -> Roofline:
+    """Limits of `products` multiplications a cycle, and of one beat in and out every cycle."""
+    return Roofline(products * clock_mhz / 1e3, 2 * BEAT_BYTES * clock_mhz / 1e3, label)
+
+
+def draw_roofline(
+    roofline: Roofline, points: list[DesignPoint], others: Sequence[Roofline] = ()
+) -> str:
+    """SVG with both axes logarithmic: MAC per byte across, GMAC/s up.
+
+    `others` are further roofs of the same bandwidth.
+    """
     ridge = roofline.peak / roofline.bandwidth
     across = _Axis.around([ridge, *(point.intensity for point in points)], _LEFT, _WIDTH - _RIGHT)
     # Pixels count downwards.
-    up = _Axis.around([roofline.peak, *(point.rate for point in points)], _HEIGHT - _BOTTOM, _TOP)
-    low, high = across.low, across.high
-    roof = " ".join(
-        f"{across.at(x):.1f},{up.at(max(roofline.limit(x), up.low)):.1f}"
-        for x in (max(low, up.low / roofline.bandwidth), ridge, high)
-    )
-    parts = [f'<polyline class="roof" points="{roof}"/>']
+    peaks = [roof.peak for roof in (roofline, *others)]
+    up = _Axis.around([*peaks, *(point.rate for point in points)], _HEIGHT - _BOTTOM, _TOP)
+    parts = [_roof(roof, across, up, index) for index, roof in enumerate((roofline, *others))]
     parts += [_grid_line(across, value, vertical=True) for value in across.decades()]
     parts += [_grid_line(up, value, vertical=False) for value in up.decades()]
     parts += [
         f'<circle class="point" cx="{across.at(p.intensity):.1f}" cy="{up.at(p.rate):.1f}" r="5">'
         f"<title>{escape(p.label)}: {p.rate:.1f} GMAC/s</title></circle>"
         f'<text class="label" x="{across.at(p.intensity) - 10:.1f}" '
-        f'y="{up.at(p.rate) + 16 * i + 4:.1f}">'
+        f'y="{up.at(p.rate) + 16 * i + 34:.1f}">'
         f"{escape(p.label)}: {p.rate:.1f} GMAC/s</text>"
         for i, p in enumerate(points)
     ]
@@ -69,9 +77,28 @@ def draw_roofline(roofline: Roofline, points: list[DesignPoint]) -> str:
         f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 6}">MAC per byte moved</text>'
         f'<text x="4" y="{_TOP - 10}">GMAC/s</text>'
     )
+    said = "; ".join(f"{p.label} {p.rate:.1f} GMAC/s" for p in points)
     return (
-        f'<svg class="roofline" xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" '
+        f'<svg class="roofline" role="img" aria-label="Roofline: {escape(said)}" '
+        f'xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" '
         f'height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}">' + "".join(parts) + "</svg>"
+    )
+
+
+def _roof(roof: Roofline, across: _Axis, up: _Axis, index: int) -> str:
+    """The line of a roof, and in the corner below the roofs what it stands for."""
+    ridge = roof.peak / roof.bandwidth
+    line = " ".join(
+        f"{across.at(x):.1f},{up.at(max(roof.limit(x), up.low)):.1f}"
+        for x in (max(across.low, up.low / roof.bandwidth), max(ridge, across.low), across.high)
+    )
+    kind = "roof" if index == 0 else "roof built"
+    sign = "solid" if index == 0 else "dashed"
+    at = _HEIGHT - _BOTTOM - 28 + 16 * index
+    return (
+        f'<polyline class="{kind}" points="{line}"/>'
+        f'<text class="label" x="{_WIDTH - _RIGHT}" y="{at:.1f}">{sign}: {escape(roof.label)}, '
+        f"{roof.peak:,.0f} GMAC/s</text>"
     )
 
 

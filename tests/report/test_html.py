@@ -5,15 +5,9 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-import pytest
-
-from finn_resnet.generation.project_file import Project, ProjectPort
-from finn_resnet.output_folder import HLS_FOLDER, INTERMEDIATE_FOLDER
 from finn_resnet.report.html import write_html_report
 from finn_resnet.report.report_file import start_report, update_report
-from finn_resnet.transformation import LowerToHardware
-from tests.qonnx_models import residual_network
-from tests.report.test_table import REPORT
+from tests.report.test_table import LAYERS, REPORT
 
 _VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -39,28 +33,6 @@ class TagChecker(HTMLParser):
             self.faults.append(f"</{tag}> out of order")
 
 
-@pytest.fixture
-def output(tmp_path):
-    """An output folder with a full report, a port description and two graphs."""
-    start_report(tmp_path)
-    for section, value in REPORT.items():
-        update_report(tmp_path, section, value)
-    read, written = (
-        ProjectPort(name, name, name, shape, 1, True)
-        for name, shape in (("input", (1, 8, 8, 3)), ("output", (1, 1, 1, 10)))
-    )
-    (tmp_path / HLS_FOLDER).mkdir()
-    project = Project(
-        tmp_path, "net", (), (read,), (written,), None, streams=(), tensors=(), tasks=(), probes=()
-    )
-    project.write(tmp_path / HLS_FOLDER)
-    (tmp_path / INTERMEDIATE_FOLDER).mkdir()
-    graph = residual_network().transform(LowerToHardware())
-    for name in ("01_lower_to_hardware", "02_generate"):
-        graph.save(str(tmp_path / INTERMEDIATE_FOLDER / f"{name}.onnx"))
-    return tmp_path
-
-
 def page(folder) -> str:
     return write_html_report(folder).read_text(encoding="utf-8")
 
@@ -75,7 +47,7 @@ def test_the_page_holds_every_figure(output):
     text = page(output)
     for figure in ("8,192 cycles per frame", "30,518 frames/s", "0 of 99,999 codes", "1,234.5"):
         assert figure in text
-    assert 'class="bottleneck"' in text
+    assert 'bottleneck"' in text
     assert "up to 17 of 20 tokens" in text and "frame 1: cycles 8,192 to 16,384" in text
     assert text.count('<svg class="graph"') == 2
     assert text.count(">StreamConv</text>") == 2 * 7
@@ -96,3 +68,15 @@ def test_names_cannot_break_the_page(output):
     report = dict(REPORT["layers"][0], name="<script>alert(1)</script>")
     update_report(output, "layers", [report])
     assert "<script>" not in page(output)
+
+
+def test_each_parameter_memory_stands_under_its_layer(output):
+    update_report(output, "layers", LAYERS)
+    names = re.findall(r'<tr class="([^"]*)">\s*<th scope="row">([^<]*)</th>', page(output))
+    layers = [name for _, name in names]
+    served = [name for kind, name in names if "part" in kind]
+    assert served, "the report has helpers"
+    for name in served:
+        before = layers[: layers.index(name)]
+        owner = [layer for layer in before if layer not in served][-1]
+        assert name.startswith(owner)

@@ -6,7 +6,12 @@ import re
 
 import pytest
 
-from finn_resnet.report.roofline import DesignPoint, board_roofline, draw_roofline
+from finn_resnet.report.roofline import (
+    DesignPoint,
+    board_roofline,
+    draw_roofline,
+    products_roofline,
+)
 
 
 def test_limits_of_a_board():
@@ -29,3 +34,15 @@ def test_a_design_is_drawn_at_or_below_the_roof(rate):
 
 def test_labels_are_escaped():
     assert "<b>" not in draw_roofline(board_roofline(10, 100), [DesignPoint("<b>", 10, 1)])
+
+
+def test_multipliers_in_luts_are_a_roof_of_their_own():
+    built = products_roofline(2600, 250, "built")
+    point = DesignPoint("x", 4000, 640)
+    drawing = draw_roofline(board_roofline(1000, 250), [point], [built])
+    lines = re.findall(r'<polyline class="(roof[^"]*)" points="([^"]*)"', drawing)
+    levels = {kind: float(points.split()[-1].split(",")[1]) for kind, points in lines}
+    at = float(re.search(r'cy="([\d.]+)"', drawing).group(1))
+    # Pixels count downwards: above what the DSPs alone can do, below what was built.
+    assert levels["roof built"] < at < levels["roof"]
+    assert "solid: all 1,000 DSPs" in drawing and "dashed: built, 650 GMAC/s" in drawing

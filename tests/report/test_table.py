@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 
 import pytest
 from rich.console import Console
 
 from finn_resnet.report import SECTIONS
+from finn_resnet.report.compare import compare_reports, comparison_table
 from finn_resnet.report.table import grouped_layers, print_report
 
 REPORT = {
@@ -133,7 +135,7 @@ def test_every_figure_is_shown():
         "8,200 cycles per frame",
         "21,111 cycles",
         "no deadlock in 4 frames",
-        "0 of 99,999 codes differ on 10 images",
+        "0 of 99,999 codes differ from",
         "4,321 bits",
         "8,765 bits",
         "absorb_add: on (17 codes changed)",
@@ -218,3 +220,16 @@ def test_the_tables_fit_a_terminal_of_80_columns():
     for figure in ("URAM", "65,536", "54", "100", "2,000", "4.5"):
         assert figure in text
     assert "…" not in text
+
+
+def test_two_builds_are_compared_figure_by_figure():
+    other = json.loads(json.dumps(REPORT))
+    other["throughput"]["cycles_per_frame"] = 2 * REPORT["throughput"]["cycles_per_frame"]
+    other["verification"] = None
+    found = compare_reports(REPORT, other)
+    assert found["cycles per frame, cost model"]["change"] == -50
+    assert found["DSP"]["change"] == 0
+    assert found["codes that differ"]["second"] is None
+    shown = io.StringIO()
+    Console(file=shown, width=120).print(comparison_table(found, "new", "old"))
+    assert "-50.0 %" in shown.getvalue() and "not run" in shown.getvalue()

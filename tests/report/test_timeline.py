@@ -34,3 +34,19 @@ def test_bars_are_as_long_as_the_frames():
     widths = [float(width) for _, _, width in bars]
     assert widths[1] / widths[0] == pytest.approx(2.9, rel=1e-2)
     assert widths[2] / widths[0] == pytest.approx(2.0, rel=1e-2)
+
+
+def test_stalls_of_the_last_frame_are_coloured_in_proportion():
+    spent = {"busy_cycles": 60, "stalled_on_input_cycles": 30, "stalled_on_output_cycles": 10}
+    drawing = draw_timeline([{**TASKS[2], **spent}])
+    kinds = ("busy", "starved", "blocked")
+    found = [
+        float(re.search(rf'class="{kind}".*?width="([\d.]+)"', drawing).group(1)) for kind in kinds
+    ]
+    assert [round(width / sum(found), 2) for width in found] == [0.6, 0.3, 0.1]
+
+
+def test_ticks_stand_at_round_cycles_up_to_the_end():
+    ticks = re.findall(r'class="tick"[^>]*>([\d,]+)<', draw_timeline(TASKS))
+    cycles = [int(tick.replace(",", "")) for tick in ticks]
+    assert cycles[0] == 0 and 4 <= len(cycles) <= 6 and cycles[-1] <= 400
