@@ -10,7 +10,12 @@ module conv_rom #(
 );
   generate
     if (DEPTH > 1) begin : g_memory
-      (* rom_style = "distributed", ram_style = "distributed" *)
+      // Yosys has another word for LUTs, and takes this one for the RAM in them.
+`ifdef YOSYS
+      (* rom_style = "logic" *)
+`else
+      (* rom_style = "distributed" *)
+`endif
       logic [WIDTH-1:0] words[0:DEPTH-1];
       initial for (int i = 0; i < DEPTH; i++) words[i] = WORDS[i*WIDTH+:WIDTH];
       assign q = words[address];

@@ -6,6 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from finn_resnet.numerics.ranges import Range
 
+# A delay of up to so many clocks is made of registers.
+_SHARED_CYCLES = 2
+
+_WAIVER = """\
+// Shared words are declared whole, though some of their codes and counters have no reader.
+/* verilator lint_off UNUSEDSIGNAL */
+"""
+
 
 def signed_bits(codes: Range) -> int:
     """Two's complement bits that hold the range."""
@@ -78,23 +86,27 @@ class Circuit:
         ends += [f".{name}({signal})" for name, signal in connections.items()]
         self._body.append(f"  {module} #({values}) {self.unique(stem)} ({', '.join(ends)});")
 
-    def delayed(self, signal: str, bits: int, cycles: int, cleared: bool = False) -> str:
+    def delayed(
+        self, signal: str, bits: int, cycles: int, *, chain: bool = False, cleared: bool = False
+    ) -> str:
         """``signal`` so many clocks later; ``cleared`` is 0 after a reset.
 
-        Up to four clocks are registers that shorter delays share, longer ones shift registers;
-        cleared ones are registers all the way.
+        The first clocks of a long delay are registers that shorter delays share, the rest is a
+        shift register in LUTs. With ``chain``, and where it is cleared, registers all the way.
         """
         if cycles == 0:
             return signal
         key = (signal, cycles)
         if key not in self._delays:
-            step = cycles == 1 or cleared or cycles <= 4
-            source = self.delayed(signal, bits, cycles - 1, cleared) if step else signal
+            registers = chain or cleared or cycles <= _SHARED_CYCLES
+            source = signal
+            if registers:
+                source = self.delayed(signal, bits, cycles - 1, chain=True, cleared=cleared)
             name = self.wire(f"{signal}_d{cycles}", bits)
             self.instance(
                 "conv_delay",
                 f"{name}_delay",
-                {"WIDTH": bits, "CYCLES": 1 if step else cycles, "CLEARED": int(cleared)},
+                {"WIDTH": bits, "CYCLES": 1 if registers else cycles, "CLEARED": int(cleared)},
                 {"in": source, "out": name},
             )
             self._delays[key] = name
@@ -103,4 +115,5 @@ class Circuit:
     def text(self) -> str:
         """The module."""
         ports = ",\n    ".join(self._ports)
-        return f"module {self.name} (\n    {ports}\n);\n" + "\n".join(self._body) + "\nendmodule\n"
+        body = "\n".join(self._body)
+        return f"{_WAIVER}module {self.name} (\n    {ports}\n);\n{body}\nendmodule\n"

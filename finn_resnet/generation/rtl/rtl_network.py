@@ -21,7 +21,7 @@ from finn_resnet.generation.network import (
     window_wires,
 )
 from finn_resnet.generation.project_file import ProjectPort
-from finn_resnet.generation.rtl import stream_rtl  # noqa: F401  registers the generators
+from finn_resnet.generation.rtl import conv_node, stream_rtl  # noqa: F401  register generators
 from finn_resnet.generation.rtl.circuit import Circuit
 from finn_resnet.generation.rtl.registry import RtlNode, refused, rtl_node
 from finn_resnet.generation.task_code import BEAT_BYTES, NodeContext
