@@ -46,6 +46,31 @@ class BuildResult:
     model: ModelWrapper
     report: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"BuildResult({str(self.output_dir)!r}: {self._headline()})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the results of the report as a table."""
+        from html import escape
+
+        from finn_resnet.report.table import result_lines
+
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(label)}</th>"
+            f"<td style='text-align:left'>{escape(line)}</td></tr>"
+            for label, line in result_lines(self.report)
+        )
+        return f"<p>{escape(repr(self))}</p><table>{rows}</table>"
+
+    def _headline(self) -> str:
+        rate = self.report["simulation"] or self.report["throughput"]
+        if not rate or not rate["fps"]:
+            return "rate not estimated"
+        source = "simulated" if self.report["simulation"] else "cost model"
+        return (
+            f"{rate['cycles_per_frame']:,} cycles per frame, {rate['fps']:,.0f} frames/s, {source}"
+        )
+
     @property
     def failure(self) -> str | None:
         """Why the verification failed, in one line; None also where it was skipped."""

@@ -11,6 +11,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 from finn_resnet.errors import UserError
 from finn_resnet.image_set import check_memory
 from finn_resnet.importing.tidy import TidyQonnx
+from finn_resnet.model_source import find_model
 
 
 def read_model(path: str | Path) -> ModelWrapper:
@@ -38,10 +39,13 @@ def read_model(path: str | Path) -> ModelWrapper:
 def load_model(path: str | Path) -> ModelWrapper:
     """Read and tidy a QONNX (or QCDQ) model; the import step of every flow.
 
+    Args:
+        path: a file, or the name of a shipped model.
+
     Raises:
         UserError: as `read_model` and `TidyQonnx`, or an input that no memory holds.
     """
-    model = read_model(path)
+    model = read_model(path if Path(path).is_file() else find_model(str(path)))
     for value in model.graph.input:
         shape = model.get_tensor_shape(value.name) or [0]
         # Shape inference executes nodes: float32 and float64 of the input at least.

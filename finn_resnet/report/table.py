@@ -17,19 +17,25 @@ RESOURCES = {"dsp": "DSP", "lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram":
 
 # Tasks that serve a layer; they have no factors of their own.
 HELPER_OPS = ("WindowBuffer", "ParameterStream", "StreamWidthAdapter")
-_FACTORS = ("och_par", "ich_par", "ow_par", "mac_style", "mem_style")
+_COLUMNS = ("och_par", "ich_par", "ow_par", "mac_style", "mem_style", "cycles", *RESOURCES)
+# What of them fits a terminal narrower than `_WIDE`.
+_WIDE = 100
+_NARROW_COLUMNS = ("cycles", "dsp", "lut", "bram36")
 
 
 def print_report(report: dict[str, Any], console: Console) -> None:
     """Print a report (the content of report.json) on `console`."""
-    console.print(render_report(report))
+    console.print(render_report(report, console.width))
 
 
-def render_report(report: dict[str, Any]) -> RenderableType:
-    """Tables and lines of a report; sections that were not run say so."""
+def render_report(report: dict[str, Any], width: int = 160) -> RenderableType:
+    """Tables and lines of a report, for a terminal of `width` characters.
+
+    Sections that were not run say so.
+    """
     parts: list[RenderableType] = [_headline(report)]
     if report["layers"] is not None:
-        parts.append(_layer_table(report))
+        parts.append(_layer_table(report, width))
     if report["totals"] is not None:
         parts.append(_resource_table(report))
     parts.append(_result_table(report))
@@ -74,7 +80,7 @@ def grouped_layers(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(groups.values(), key=lambda g: (g["op"] in HELPER_OPS, order[g["name"]]))
 
 
-def _layer_table(report: dict[str, Any]) -> Table:
+def _layer_table(report: dict[str, Any], width: int) -> Table:
     table = Table(
         title="Layers by the cost model: unroll factors och, ich, ow; dsp x2: 2 products a DSP",
         title_justify="left",
@@ -84,16 +90,20 @@ def _layer_table(report: dict[str, Any]) -> Table:
     )
     table.add_column("layer", overflow="fold", min_width=11)
     resources = [name.removesuffix("36") for name in RESOURCES.values()]
-    for name in ("och", "ich", "ow", "mac", "mem", "cycles", *resources):
-        table.add_column(name, justify="right", no_wrap=True)
+    names = dict(
+        zip(_COLUMNS, ("och", "ich", "ow", "mac", "mem", "cycles", *resources), strict=True)
+    )
+    columns = _COLUMNS if width >= _WIDE else _NARROW_COLUMNS
+    for key in columns:
+        table.add_column(names[key], justify="right", no_wrap=True)
     bottleneck = (report["throughput"] or {}).get("bottleneck")
     for group in grouped_layers(report["layers"]):
-        cells = {name: _cell(group[name]) for name in (*_FACTORS, "cycles", *RESOURCES)}
+        cells = {name: _cell(group[name]) for name in _COLUMNS}
         if group.get("products_per_dsp"):
             cells["mac_style"] += f" x{group['products_per_dsp']}"
         table.add_row(
             group["name"],
-            *cells.values(),
+            *(cells[key] for key in columns),
             style="bold yellow" if bottleneck in group["members"] else None,
         )
     return table

@@ -17,6 +17,7 @@ from finn_resnet.transformation.graph_edit import (
     nodes_of,
     only_reader,
     producer_of,
+    require_hardware_graph,
     sort_nodes,
 )
 
@@ -44,6 +45,7 @@ class AbsorbAddIntoAccumulator(Transformation):
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
+        require_hardware_graph(model, self)
         for add in nodes_of(model, "StreamAdd"):
             operand = _absorbing_operand(model, add)
             if operand is not None:

@@ -15,6 +15,7 @@ from finn_resnet.transformation.graph_edit import (
     nodes_of,
     only_reader,
     readers,
+    require_hardware_graph,
     sort_nodes,
 )
 
@@ -29,6 +30,7 @@ class ForwardWindowBuffer(Transformation):
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
+        require_hardware_graph(model, self)
         for fork in nodes_of(model, "StreamFork"):
             match = _match(model, fork)
             if match is not None:

@@ -23,6 +23,7 @@ from finn_resnet.transformation.graph_edit import (
     only_reader,
     readers,
     remove_node,
+    require_hardware_graph,
     sort_nodes,
 )
 
@@ -37,6 +38,7 @@ class FuseRequantChains(Transformation):
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
+        require_hardware_graph(model, self)
         changed = True
         while changed:
             changed = _hoist_over_forks(model)

@@ -13,9 +13,23 @@ from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.custom_ops.base import DOMAIN, HardwareOp
+from finn_resnet.errors import UserError
 from finn_resnet.numerics.ranges import Range
 
 Op = TypeVar("Op", bound=HardwareOp)
+
+
+def require_hardware_graph(model: ModelWrapper, transformation: object) -> None:
+    """Refuse a graph that was not lowered: there is nothing the transformation could act on.
+
+    Raises:
+        UserError: no node is a hardware node.
+    """
+    if not any(node.domain == DOMAIN for node in model.graph.node):
+        raise UserError(
+            f"{type(transformation).__name__} acts on hardware nodes and this graph has none; "
+            "apply LowerToHardware first"
+        )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from finn_resnet.transformation.graph_edit import (
     nodes_of,
     readers,
     remove_node,
+    require_hardware_graph,
     sort_nodes,
 )
 from finn_resnet.transformation.stream_profile import (
@@ -31,6 +32,7 @@ class InsertWidthAdapters(Transformation):
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
+        require_hardware_graph(model, self)
         for reader, tensor, source, sink in _mismatches(model):
             _insert(model, reader, tensor, source, sink)
         sort_nodes(model)

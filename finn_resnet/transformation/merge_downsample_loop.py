@@ -13,6 +13,7 @@ from finn_resnet.transformation.graph_edit import (
     as_op,
     drop_fork_copy,
     nodes_of,
+    require_hardware_graph,
     sort_nodes,
 )
 
@@ -28,6 +29,7 @@ class MergeDownsampleLoop(Transformation):
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
+        require_hardware_graph(model, self)
         for fork in nodes_of(model, "StreamFork"):
             match = _match(model, fork)
             if match is not None:

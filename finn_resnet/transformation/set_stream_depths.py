@@ -9,7 +9,7 @@ from qonnx.transformation.base import Transformation
 
 from finn_resnet.custom_ops.base import HardwareOp, WriteOrder
 from finn_resnet.custom_ops.streams import PictureStream, StreamProfile
-from finn_resnet.transformation.graph_edit import as_op
+from finn_resnet.transformation.graph_edit import as_op, require_hardware_graph
 from finn_resnet.transformation.skip_buffers import skip_buffers
 from finn_resnet.transformation.stream_profile import output_profile
 
@@ -31,6 +31,7 @@ class SetStreamDepths(Transformation):
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
+        require_hardware_graph(model, self)
         for node in model.graph.node:
             op = as_op(node)
             if not op.is_host:

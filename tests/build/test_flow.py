@@ -16,14 +16,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from qonnx.core.modelwrapper import ModelWrapper
 
-from finn_resnet.build import build, find_step
+from finn_resnet.build import BuildResult, build, find_step
 from finn_resnet.build.steps import DEFAULT_STEPS
 from finn_resnet.cli import run
 from finn_resnet.config import BuildConfig
 from finn_resnet.config.keys import DEFAULT_OPTIMISATIONS
 from finn_resnet.errors import UserError
 from finn_resnet.report import SECTIONS, read_report
+from finn_resnet.report.table import result_lines
 from tests.qonnx_models import ModelBuilder, residual_network
 
 # Graph and C++ alone: what decides the codes, without the search for unroll factors.
@@ -202,6 +204,14 @@ def test_bad_simulations_are_refused(built, tmp_path, monkeypatch, capsys, argum
     assert run(["simulate", str(built), "-q", *arguments]) == 2
     err = capsys.readouterr().err
     assert err.startswith("error: ") and err.count("\n") == 1 and message in err
+
+
+def test_a_result_says_what_it_is_in_a_notebook_too(built, model):
+    result = BuildResult(built, ModelWrapper(model), read_report(built))
+    cycles = result.report["simulation"]["cycles_per_frame"]
+    assert f"{cycles:,} cycles per frame" in repr(result) and len(repr(result)) < 200
+    shown = result._repr_html_()
+    assert "0 of" in shown and shown.count("<tr>") == len(result_lines(result.report))
 
 
 def test_the_output_folder_is_complete(built):

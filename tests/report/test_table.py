@@ -233,3 +233,14 @@ def test_two_builds_are_compared_figure_by_figure():
     shown = io.StringIO()
     Console(file=shown, width=120).print(comparison_table(found, "new", "old"))
     assert "-50.0 %" in shown.getvalue() and "not run" in shown.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_tables_fit_the_terminal(width):
+    screen = io.StringIO()
+    print_report({**REPORT, "layers": LAYERS}, Console(file=screen, width=width, markup=False))
+    lines = screen.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert not any("…" in line for line in lines)
+    head = next(line for line in lines if "cycles" in line and "LUT" in line)
+    assert ("och" in head) == (width >= 100)
