@@ -18,12 +18,10 @@ from finn_resnet.boards import load_board
 from finn_resnet.parallelism import AnnotateParallelism, estimate
 from finn_resnet.simulation.size_streams import SizeStreams
 from finn_resnet.transformation import (
-    AbsorbAddIntoAccumulator,
-    ForwardWindowBuffer,
+    OPTIMISATIONS,
     FuseRequantChains,
     InsertWidthAdapters,
     LowerToHardware,
-    MergeDownsampleLoop,
     SetStreamDepths,
 )
 from tests.qonnx_models import ModelBuilder
@@ -70,7 +68,7 @@ def main() -> None:
     size = SizeStreams()
     steps = {
         "lower_s": [LowerToHardware(), FuseRequantChains()],
-        "optimise_s": [MergeDownsampleLoop(), ForwardWindowBuffer(), AbsorbAddIntoAccumulator()],
+        "optimise_s": [kind() for kind in OPTIMISATIONS.values()],
         "parallelism_s": [AnnotateParallelism(board, arguments.mode, allow_uram=True)],
         "adapters_s": [InsertWidthAdapters(), SetStreamDepths()],
         "size_streams_s": [size],

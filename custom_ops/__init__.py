@@ -1,6 +1,6 @@
 """QONNX custom ops of the hardware graph, domain ``finn_resnet.custom_ops``."""
 
-from finn_resnet.custom_ops.base import DOMAIN
+from finn_resnet.custom_ops.base import DOMAIN, HardwareOp
 from finn_resnet.custom_ops.channel_requant import ChannelRequant
 from finn_resnet.custom_ops.dma import InputDMA, OutputDMA
 from finn_resnet.custom_ops.elementwise import (
@@ -30,7 +30,21 @@ __all__ = [
     "StreamRequant",
     "StreamWidthAdapter",
     "WindowBuffer",
+    "register_op",
 ]
 
 # Older qonnx finds ops through this dictionary, newer through __all__.
-custom_op = {name: globals()[name] for name in __all__ if name != "DOMAIN"}
+custom_op = {name: globals()[name] for name in __all__ if name not in ("DOMAIN", "register_op")}
+
+
+def register_op(op: type[HardwareOp]) -> type[HardwareOp]:
+    """Add an operator of a user's own to the domain; use as a class decorator.
+
+    Its cost joins by `finn_resnet.parallelism.costs.costs`, its code by
+    `finn_resnet.generation.registry.generates`, its lowering by
+    `finn_resnet.lowering.operators.lowers`.
+    """
+    globals()[op.__name__] = op
+    custom_op[op.__name__] = op
+    __all__.append(op.__name__)
+    return op

@@ -53,26 +53,9 @@ def find_subject(source: str) -> Subject:
 
 def _optimised_graph(path: Path) -> ModelWrapper:
     from finn_resnet.importing import load_model
-    from finn_resnet.transformation import (
-        AbsorbAddIntoAccumulator,
-        ForwardWindowBuffer,
-        FuseRequantChains,
-        LowerToHardware,
-        MergeBatchNorm,
-        MergeDownsampleLoop,
-    )
+    from finn_resnet.transformation import lower, optimise
 
-    model = load_model(path)
-    for transformation in (
-        MergeBatchNorm(),
-        LowerToHardware(),
-        FuseRequantChains(),
-        MergeDownsampleLoop(),
-        ForwardWindowBuffer(),
-        AbsorbAddIntoAccumulator(),
-    ):
-        model = model.transform(transformation)
-    return model
+    return optimise(lower(load_model(path)))
 
 
 def explore_subject(

@@ -30,6 +30,7 @@ from finn_resnet.output_folder import (
     staged_output,
 )
 from finn_resnet.report.report_file import read_report, start_report, update_report
+from finn_resnet.transformation.check_hardware_graph import check_hardware_graph
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
@@ -150,6 +151,7 @@ def find_step(name: str) -> Step:
 
 
 def _checked_result(name: str, result: Any) -> ModelWrapper:
+    """What a step returned, if that is a legal graph; else the step is blamed."""
     from qonnx.core.modelwrapper import ModelWrapper
 
     if not isinstance(result, ModelWrapper):
@@ -157,6 +159,9 @@ def _checked_result(name: str, result: Any) -> ModelWrapper:
             f"step '{name}' returned {type(result).__name__}, not a model; end it with "
             "'return model'"
         )
+    problems = check_hardware_graph(result)
+    if problems:
+        raise UserError(f"step '{name}' left a graph that is no hardware: {'; '.join(problems)}")
     return result
 
 

@@ -15,18 +15,14 @@ from finn_resnet.build.simulate_output import simulate_output
 from finn_resnet.build.verify_output import verify_output
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import DeadlockError
+from finn_resnet.transformation import LOWERING, OPTIMISATIONS
+from finn_resnet.transformation.absorb_add_into_accumulator import AbsorbForm
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
-    from qonnx.transformation.base import Transformation
 
 DEFAULT_STEPS = (
-    "step_merge_batch_norm",
-    "step_lower_to_hardware",
-    "step_fuse_requant_chains",
-    "step_merge_downsample",
-    "step_forward_window_buffer",
-    "step_absorb_add",
+    *(f"step_{name}" for name in (*LOWERING, *OPTIMISATIONS)),
     "step_set_parallelism",
     "step_insert_width_adapters",
     "step_set_stream_depths",
@@ -43,47 +39,34 @@ DEFAULT_STEPS = (
 
 def step_merge_batch_norm(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Merge batch normalisations into the convolutions before them, codes unchanged."""
-    from finn_resnet.transformation import MergeBatchNorm
-
-    return model.transform(MergeBatchNorm())
+    return model.transform(LOWERING["merge_batch_norm"]())
 
 
 def step_lower_to_hardware(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Turn the quantised graph into one hardware node for each task."""
-    from finn_resnet.transformation import LowerToHardware
-
-    model = model.transform(LowerToHardware())
+    model = model.transform(LOWERING["lower_to_hardware"]())
     report_sections.record_model(model, cfg)
     return model
 
 
 def step_fuse_requant_chains(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Fuse chains of quantisers into the task before them where that is proven equal."""
-    from finn_resnet.transformation import FuseRequantChains
-
-    return model.transform(FuseRequantChains())
+    return model.transform(LOWERING["fuse_requant_chains"]())
 
 
 def step_merge_downsample(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Compute 1x1 downsample convolutions inside the convolution that reads the same pixels."""
-    from finn_resnet.transformation import MergeDownsampleLoop
-
-    return _optimise(model, cfg, "merge_downsample", MergeDownsampleLoop())
+    return _optimise(model, cfg, "merge_downsample")
 
 
 def step_forward_window_buffer(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Feed skip connections from the window buffer of the first convolution."""
-    from finn_resnet.transformation import ForwardWindowBuffer
-
-    return _optimise(model, cfg, "forward_window_buffer", ForwardWindowBuffer())
+    return _optimise(model, cfg, "forward_window_buffer")
 
 
 def step_absorb_add(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Add skip values inside the second convolution of a residual block."""
-    from finn_resnet.transformation import AbsorbAddIntoAccumulator
-
-    form = "accumulator" if cfg.optimisations["absorb_add"] == "accumulator" else "exact"
-    return _optimise(model, cfg, "absorb_add", AbsorbAddIntoAccumulator(form))
+    return _optimise(model, cfg, "absorb_add", AbsorbForm.of(cfg.optimisations["absorb_add"]))
 
 
 def step_set_parallelism(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
@@ -142,16 +125,16 @@ def step_generate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
 
 def step_write_scripts(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Write the vendor scripts beside the C++: HLS, IP, block design, bitstream."""
-    from finn_resnet.deploy import steps
+    from finn_resnet.build import deploy_steps
 
-    return steps.step_write_scripts(model, cfg)
+    return deploy_steps.step_write_scripts(model, cfg)
 
 
 def step_write_driver(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Write `deploy/`, the folder to copy to the board: PYNQ driver, vectors, notebook."""
-    from finn_resnet.deploy import steps
+    from finn_resnet.build import deploy_steps
 
-    return steps.step_write_driver(model, cfg)
+    return deploy_steps.step_write_driver(model, cfg)
 
 
 def step_estimate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
@@ -192,9 +175,7 @@ def step_write_html_report(model: ModelWrapper, cfg: BuildConfig) -> ModelWrappe
     return model
 
 
-def _optimise(
-    model: ModelWrapper, cfg: BuildConfig, name: str, transformation: Transformation
-) -> ModelWrapper:
+def _optimise(model: ModelWrapper, cfg: BuildConfig, name: str, *arguments: object) -> ModelWrapper:
     """Apply an optimisation if the configuration asks for it, and report what it did.
 
     The skip buffers of the published formulas before and after show its effect on storage.
@@ -202,7 +183,7 @@ def _optimise(
     before = len(model.graph.node)
     bits_before, bram_before = _formula_skip_storage(model)
     if cfg.optimisations[name] is not False:
-        model = model.transform(transformation)
+        model = model.transform(OPTIMISATIONS[name](*arguments))
     removed = before - len(model.graph.node)
     bits_after, bram_after = _formula_skip_storage(model)
     facts = {

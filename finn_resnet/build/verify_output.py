@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from finn_resnet import progress
 from finn_resnet.config import BuildConfig
 from finn_resnet.output_folder import HLS_FOLDER, ORIGINAL_MODEL
+from finn_resnet.transformation.absorb_add_into_accumulator import AbsorbForm
 from finn_resnet.verification.images import float_input, verification_images
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False
     folder = Path(cfg.output_dir)
     image_set = verification_images(model, cfg)
     pictures = float_input(image_set.images, cfg.input_mean, cfg.input_std)
-    may_change = cfg.optimisations["absorb_add"] == "accumulator"
+    may_change = AbsorbForm.of(cfg.optimisations["absorb_add"]) is AbsorbForm.ACCUMULATOR
     options = {"ap_int": ap_int, "progress": progress.current().update}
     original = verify_project(
         model,

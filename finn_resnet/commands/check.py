@@ -61,8 +61,9 @@ def _print_mapping(model: Any) -> None:
     from rich.table import Table
 
     from finn_resnet.lowering.node_mapping import map_nodes
+    from finn_resnet.transformation import LowerToHardware
 
     table = Table("node", "operator", "hardware tasks")
-    for mapping in map_nodes(model):
+    for mapping in map_nodes(model, model.transform(LowerToHardware())):
         table.add_row(mapping.node, mapping.op, " + ".join(mapping.tasks) or "none: relabels codes")
     console().print(table)

@@ -14,6 +14,7 @@ from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
 from finn_resnet.model_source import find_model, shipped_models
 from finn_resnet.output_folder import ORIGINAL_MODEL, REPORT_NAME
+from finn_resnet.transformation.absorb_add_into_accumulator import AbsorbForm
 
 if TYPE_CHECKING:
     from finn_resnet.training.data import LabelledImages
@@ -87,4 +88,4 @@ def labelled_images(source: str, data: str | Path, count: int | None) -> Labelle
 
 def may_change_codes(build: FinishedBuild) -> bool:
     """Whether a build was asked for the published form of the addition, which changes codes."""
-    return build.config.optimisations["absorb_add"] == "accumulator"
+    return AbsorbForm.of(build.config.optimisations["absorb_add"]) is AbsorbForm.ACCUMULATOR

@@ -22,6 +22,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 from finn_resnet.errors import UserError
 from finn_resnet.finn.availability import require_finn
 from finn_resnet.output_folder import HLS_FOLDER
+from finn_resnet.transformation import OPTIMISATIONS, lower
 
 Step = Callable[[ModelWrapper, Any], ModelWrapper]
 
@@ -71,35 +72,25 @@ def step_import(model: ModelWrapper, cfg: Any) -> ModelWrapper:
 @_finn_step
 def step_lower(model: ModelWrapper, cfg: Any) -> ModelWrapper:
     """Merge batch norms, make every task a hardware node, fuse chains of quantisers."""
-    from finn_resnet.transformation import FuseRequantChains, LowerToHardware, MergeBatchNorm
-
-    for transformation in (MergeBatchNorm(), LowerToHardware(), FuseRequantChains()):
-        model = model.transform(transformation)
-    return model
+    return lower(model)
 
 
 @_finn_step
 def step_merge_downsample(model: ModelWrapper, cfg: Any) -> ModelWrapper:
     """Compute 1x1 downsample convolutions inside the convolution that reads the same pixels."""
-    from finn_resnet.transformation import MergeDownsampleLoop
-
-    return model.transform(MergeDownsampleLoop())
+    return model.transform(OPTIMISATIONS["merge_downsample"]())
 
 
 @_finn_step
 def step_forward_window_buffer(model: ModelWrapper, cfg: Any) -> ModelWrapper:
     """Feed skip connections from the window buffer of the first convolution."""
-    from finn_resnet.transformation import ForwardWindowBuffer
-
-    return model.transform(ForwardWindowBuffer())
+    return model.transform(OPTIMISATIONS["forward_window_buffer"]())
 
 
 @_finn_step
 def step_absorb_add(model: ModelWrapper, cfg: Any) -> ModelWrapper:
     """Add skip values inside the second convolution of a residual block, every code unchanged."""
-    from finn_resnet.transformation import AbsorbAddIntoAccumulator
-
-    return model.transform(AbsorbAddIntoAccumulator("exact"))
+    return model.transform(OPTIMISATIONS["absorb_add"]())
 
 
 @_finn_step
@@ -291,9 +282,7 @@ def _names(*steps: Step) -> tuple[str, ...]:
 ESTIMATE_STEPS = _names(
     step_import,
     step_lower,
-    step_merge_downsample,
-    step_forward_window_buffer,
-    step_absorb_add,
+    *(globals()[f"step_{name}"] for name in OPTIMISATIONS),
     step_set_parallelism,
     step_size_streams,
     step_generate_cpp,

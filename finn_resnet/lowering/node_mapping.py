@@ -19,18 +19,17 @@ class NodeMapping:
     tasks: tuple[str, ...]
 
 
-def map_nodes(model: ModelWrapper) -> list[NodeMapping]:
+def map_nodes(model: ModelWrapper, hardware: ModelWrapper) -> list[NodeMapping]:
     """Map every node that computes on the picture, in graph order.
 
     Nodes that only shape constants (weights, scales) are left out.
 
-    Raises:
-        UserError: the model cannot become hardware; `check_model` lists every reason.
+    Args:
+        model: the tidied model.
+        hardware: what `LowerToHardware` made of it, which names every task's original node.
     """
-    from finn_resnet.transformation.lower_to_hardware import LowerToHardware
-
     tasks: dict[str, list[str]] = defaultdict(list)
-    for node in model.transform(LowerToHardware()).graph.node:
+    for node in hardware.graph.node:
         tasks[node.doc_string].append(node.op_type)
     constant = {entry.name for entry in model.graph.initializer}
     mappings = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.lowering.arithmetic import extend_chain, lower_add, lower_relu, lower_reshape
@@ -31,6 +33,16 @@ HANDLERS: dict[str, Handler] = {
     "Squeeze": lower_reshape,
     "ChannelRequant": lower_channel_requant,
 }
+
+
+def lowers(*op_types: str) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the one that lowers these ONNX operators."""
+
+    def register(handler: Handler) -> Handler:
+        HANDLERS.update(dict.fromkeys(op_types, handler))
+        return handler
+
+    return register
 
 
 def interpret(model: ModelWrapper) -> Interpreter:

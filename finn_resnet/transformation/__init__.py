@@ -10,9 +10,12 @@ from finn_resnet.transformation.insert_width_adapters import (
 from finn_resnet.transformation.lower_to_hardware import LowerToHardware
 from finn_resnet.transformation.merge_batch_norm import MergeBatchNorm
 from finn_resnet.transformation.merge_downsample_loop import MergeDownsampleLoop
+from finn_resnet.transformation.recipe import LOWERING, OPTIMISATIONS, lower, optimise
 from finn_resnet.transformation.set_stream_depths import SetStreamDepths
 
 __all__ = [
+    "LOWERING",
+    "OPTIMISATIONS",
     "AbsorbAddIntoAccumulator",
     "ForwardWindowBuffer",
     "FuseRequantChains",
@@ -22,4 +25,6 @@ __all__ = [
     "MergeDownsampleLoop",
     "RemoveWidthAdapters",
     "SetStreamDepths",
+    "lower",
+    "optimise",
 ]

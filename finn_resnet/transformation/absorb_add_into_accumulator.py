@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from enum import Enum
 
 from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
@@ -21,7 +21,19 @@ from finn_resnet.transformation.graph_edit import (
     sort_nodes,
 )
 
-Form = Literal["exact", "accumulator"]
+
+class AbsorbForm(Enum):
+    """Where the skip value joins the convolution."""
+
+    EXACT = "exact"
+    """Where no code changes: in the accumulator without a Quant between, else in the epilogue."""
+    ACCUMULATOR = "accumulator"
+    """In the accumulator everywhere, as published; a rounding disappears, so codes may change."""
+
+    @classmethod
+    def of(cls, setting: bool | str) -> AbsorbForm:
+        """The form a configuration asks for; true and false name no form, so the exact one."""
+        return cls.EXACT if isinstance(setting, bool) else cls(setting)
 
 
 class AbsorbAddIntoAccumulator(Transformation):
@@ -36,11 +48,9 @@ class AbsorbAddIntoAccumulator(Transformation):
     the build reports how many codes really change.
     """
 
-    def __init__(self, form: Form = "exact") -> None:
+    def __init__(self, form: AbsorbForm | str = AbsorbForm.EXACT) -> None:
         super().__init__()
-        if form not in ("exact", "accumulator"):
-            raise ValueError(f"form {form!r} is neither 'exact' nor 'accumulator'")
-        self.form = form
+        self.form = AbsorbForm(form)
         self.changed_nodes: list[str] = []
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
@@ -59,7 +69,7 @@ class AbsorbAddIntoAccumulator(Transformation):
         shifts = addition.attrs("shift_a", "shift_b")
         acc_shift, skip_shift = shifts[operand], shifts[1 - operand]
         before, after = op.requantiser(), addition.requantiser()
-        merged = None if self.form == "exact" else _paper_form(before, after)
+        merged = None if self.form is AbsorbForm.EXACT else _paper_form(before, after)
         if before.is_identity:
             op.set_nodeattr("skip", "accumulator")
         elif merged is not None:
