@@ -194,12 +194,27 @@ def _record_changed_codes(changed: int, cfg: BuildConfig) -> None:
 def simulation_section(result: SimulationResult, cfg: BuildConfig) -> dict[str, Any]:
     """Section `simulation`: measured on the C++, cycle by cycle.
 
-    `fps` is at the build's clock. A stream that was traced has its `occupancy` over time.
+    `fps` is at the build's clock. A stream that was traced has its `occupancy` over time. `band`
+    is what the sizing of the streams found over other pipeline depths, null where there was none.
     """
     measured = result.to_dict()
+    sizing = (read_report(cfg.output_dir)["optimisations"] or {}).get("size_streams") or {}
     cycles = measured["cycles_per_frame"]
     for entry in measured["streams"]:
         traced = result.stream[entry["name"]]
         if traced.writes:
             entry["occupancy"] = occupancy_curve(traced.writes, traced.reads)
-    return {**measured, "fps": cfg.clock_mhz * 1e6 / cycles if cycles else None}
+    fps = cfg.clock_mhz * 1e6 / cycles if cycles else None
+    return {**measured, "fps": fps, "band": _band_section(sizing.get("band"), cfg)}
+
+
+def _band_section(band: dict[str, Any] | None, cfg: BuildConfig) -> dict[str, Any] | None:
+    if band is None:
+        return None
+    worst = band["worst_period"]
+    return {
+        "deadlocks": band["deadlocks"],
+        "is_proven": band["complete"] and not band["deadlocks"],
+        "worst_cycles_per_frame": worst,
+        "worst_fps": cfg.clock_mhz * 1e6 / worst if worst else None,
+    }

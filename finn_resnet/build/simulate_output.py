@@ -63,6 +63,8 @@ def simulate_output(
         # What was measured until then is worth keeping; the section says that it is partial.
         result, interrupted = stopped.result, True
     section = report_sections.simulation_section(result, cfg)
+    if depths:
+        section["band"] = None  # the sizing's; these are other streams
     if not depths and input_rate == output_rate == 1:
         update_report(cfg.output_dir, "simulation", section)
     return SimulationOutcome(section, interrupted)

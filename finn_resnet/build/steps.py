@@ -105,11 +105,13 @@ def step_set_stream_depths(model: ModelWrapper, cfg: BuildConfig) -> ModelWrappe
 
 def step_size_streams(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     """Size the streams by cycle-level simulation of the generated C++."""
+    from finn_resnet.simulation.depth_band import DepthBand
     from finn_resnet.simulation.size_streams import SizeStreams
 
     if not cfg.auto_fifo_depths:
         return model
-    sizing = SizeStreams(cfg.simulation_frames, progress.current().update, cfg.top_name)
+    band = DepthBand(**cfg.pipeline_depth_band)
+    sizing = SizeStreams(cfg.simulation_frames, progress.current().update, cfg.top_name, band)
     model = model.transform(sizing)
     report_sections.record_sizing(sizing.report, cfg)
     return model

@@ -6,7 +6,13 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from finn_resnet.config.keys import DEFAULT_CAPS, DEFAULT_OPTIMISATIONS, KEYS, check_key
+from finn_resnet.config.keys import (
+    DEFAULT_CAPS,
+    DEFAULT_OPTIMISATIONS,
+    DEFAULT_PIPELINE_DEPTH_BAND,
+    KEYS,
+    check_key,
+)
 from finn_resnet.errors import UserError
 from finn_resnet.top_name import check_top_name
 
@@ -36,6 +42,9 @@ class BuildConfig:
         default_factory=lambda: dict(DEFAULT_OPTIMISATIONS)
     )
     auto_fifo_depths: bool = True
+    pipeline_depth_band: dict[str, float] = field(
+        default_factory=lambda: dict(DEFAULT_PIPELINE_DEPTH_BAND)
+    )
     simulation_frames: int = 4
     input_mean: tuple[float, ...] = (0.0,)
     input_std: tuple[float, ...] = (1.0,)

@@ -21,6 +21,7 @@ from finn_resnet.config.kinds import (
 from finn_resnet.errors import UserError, did_you_mean
 
 DEFAULT_CAPS = {"dsp": 100.0, "lut": 70.0, "ff": 90.0, "bram36": 90.0, "uram": 90.0}
+DEFAULT_PIPELINE_DEPTH_BAND = {"factor": 2.0, "stages": 4}
 DEFAULT_OPTIMISATIONS: dict[str, bool | str] = {
     "merge_downsample": True,
     "forward_window_buffer": True,
@@ -109,6 +110,15 @@ KEYS: dict[str, Key] = {
         "Size the streams by cycle-level simulation of the generated C++. "
         "Off: the depths of the published formulas.",
         finn=True,
+    ),
+    "pipeline_depth_band": Key(
+        Table(
+            {"factor": Number(at_least=1), "stages": Number(at_least=0, integer=True)},
+            DEFAULT_PIPELINE_DEPTH_BAND,
+        ),
+        "Pipeline depths the sized streams hold for: those of every task by itself from the "
+        "modelled depth to `factor` times it plus `stages`. `factor` 1 and `stages` 0 sizes for "
+        "the model alone.",
     ),
     "simulation_frames": Key(
         Number(above=2, integer=True, unit="frames"),

@@ -76,9 +76,13 @@ class Flag:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number above `above` and at most `at_most`; `integer` refuses fractions."""
+    """A finite number above `above`, or at least `at_least`, and at most `at_most`.
+
+    `integer` refuses fractions.
+    """
 
     above: float = 0
+    at_least: float | None = None
     at_most: float | None = None
     integer: bool = False
     unit: str = ""
@@ -89,14 +93,17 @@ class Number:
             raise _refuse(key, value, self)
         at_most = _LARGEST if self.at_most is None else self.at_most
         # Written so that NaN, for which every comparison is false, is refused too.
-        if not self.above < value <= at_most or (self.integer and value != int(value)):
+        enough = self.above < value if self.at_least is None else self.at_least <= value
+        if not (enough and value <= at_most) or (self.integer and value != int(value)):
             raise _refuse(key, value, self)
         return int(value) if self.integer else float(value)
 
     def legal(self) -> str:
         """See `Kind.legal`."""
         words = "a whole number" if self.integer else "a number"
-        if self.integer and self.above == int(self.above):
+        if self.at_least is not None:
+            words += f" of at least {self.at_least:g}"
+        elif self.integer and self.above == int(self.above):
             words += f" of at least {int(self.above) + 1}"
         else:
             words += f" above {self.above:g}"
@@ -108,8 +115,11 @@ class Number:
         """See `Kind.schema`."""
         schema: dict[str, Any] = {
             "type": "integer" if self.integer else "number",
-            "exclusiveMinimum": self.above,
         }
+        if self.at_least is None:
+            schema["exclusiveMinimum"] = self.above
+        else:
+            schema["minimum"] = self.at_least
         if self.at_most is not None:
             schema["maximum"] = self.at_most
         return schema

@@ -12,8 +12,8 @@ from finn_resnet.config.loader import EXTENDS
 
 _EXTENDS_DOC = (
     "Configuration to start from: a file relative to this one, or the name of a shipped "
-    "configuration. Keys given here win; tables (`optimisations`, `caps`) are merged entry by "
-    "entry; null gives a key its default back."
+    "configuration. Keys given here win; tables (`optimisations`, `caps`, `pipeline_depth_band`) "
+    "are merged entry by entry; null gives a key its default back."
 )
 
 _HEAD = """\

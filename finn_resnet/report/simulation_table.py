@@ -28,7 +28,20 @@ def simulation_line(section: dict[str, Any]) -> str:
     return (
         f"{section['cycles_per_frame']:,} cycles per frame ({steady}), {section['fps']:,.0f} "
         f"frames/s, latency {section['latency_cycles']:,} cycles, bottleneck "
-        f"{section['bottleneck']}, no deadlock in {frames}"
+        f"{section['bottleneck']}, no deadlock in {frames}{_band_words(section.get('band'))}"
+    )
+
+
+def _band_words(band: dict[str, Any] | None) -> str:
+    """What holds if the vendor's tool schedules other pipelines than modelled."""
+    if band is None:
+        return ""
+    if band["deadlocks"]:
+        return "; other pipeline depths deadlock"
+    proof = "no deadlock" if band["is_proven"] else "no deadlock found"
+    return (
+        f"; with other pipeline depths {proof}, {band['worst_fps']:,.0f} frames/s at the worst "
+        "point simulated"
     )
 
 

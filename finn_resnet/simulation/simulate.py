@@ -43,6 +43,7 @@ def simulate_project(
     *,
     frames: int = 4,
     depths: Mapping[str, int] | None = None,
+    pipeline_depths: Mapping[str, int] | None = None,
     codes: np.ndarray | None = None,
     input_rate: float = 1.0,
     output_rate: float = 1.0,
@@ -56,6 +57,7 @@ def simulate_project(
         project_dir: folder with project.json.
         frames: at least 3, so that a steady state can be told.
         depths: stream depths in tokens in place of the project's, by stream.
+        pipeline_depths: stages in place of the modelled ones, by task.
         codes: integers [N, H, W, C] to run, repeated as needed; random ones if None. Timing does
             not depend on them.
         input_rate, output_rate: beats per cycle of the memory sides, above 0, at most 1.
@@ -76,7 +78,7 @@ def simulate_project(
     demand_declared_depths(project)
     executable = compile_project(folder, timed=True)
     _check_fifos(project, trace)
-    settings = project_settings(project, depths, restart)
+    settings = project_settings(project, depths, restart, pipeline_depths)
     with tempfile.TemporaryDirectory(prefix="finn_resnet_") as scratch:
         rates = ["--input-rate", repr(input_rate), "--output-rate", repr(output_rate)]
         extra = [*rates, *(["--trace", ",".join(trace)] if trace else [])]
@@ -104,10 +106,23 @@ def _check_fifos(project: Project, names: Sequence[str]) -> None:
 
 
 def project_settings(
-    project: Project, depths: Mapping[str, int] | None = None, restart: int = RESTART_CYCLES
+    project: Project,
+    depths: Mapping[str, int] | None = None,
+    restart: int = RESTART_CYCLES,
+    pipeline_depths: Mapping[str, int] | None = None,
 ) -> RunSettings:
-    """Settings of a project as generated, with some depths replaced."""
+    """Settings of a project as generated, with some depths replaced.
+
+    Raises:
+        UserError: no stream or task has such a name, or a depth is out of range.
+    """
     pipelines = {task.name: task.pipeline_depth for task in project.tasks}
+    for name, depth in (pipeline_depths or {}).items():
+        if name not in pipelines:
+            raise UserError(f"no task is named '{name}'; {did_you_mean(name, pipelines)}")
+        if depth < 0:
+            raise UserError(f"pipeline depth {depth} of task '{name}' must be at least 0")
+        pipelines[name] = depth
     return RunSettings(fifo_depths(project, depths), pipelines, restart)
 
 

@@ -17,6 +17,13 @@ from qonnx.transformation.base import Transformation
 from finn_resnet.generation.project import generate_project
 from finn_resnet.generation.project_file import Project, ProjectStream, load_project
 from finn_resnet.simulation.compiler import compile_project
+from finn_resnet.simulation.depth_band import (
+    DEFAULT_BAND,
+    BandReport,
+    BandSearch,
+    DepthBand,
+    at_depths,
+)
 from finn_resnet.simulation.depth_search import SEARCH_FRAMES, DepthSearch, period_of
 from finn_resnet.simulation.measurements import SimulationResult
 from finn_resnet.simulation.replay import Replay, part_of_pattern
@@ -52,12 +59,21 @@ class SizedStream:
 
 @dataclass(frozen=True)
 class TightnessProof:
-    """A stream with one storage step less: another period in cycles, or None for a deadlock."""
+    """A stream with one storage step less: another period in cycles, or None for a deadlock.
+
+    ``period`` is the one the sized stream keeps, of the same point of the band.
+    """
 
     stream: str
     depth: int
     smaller_depth: int
     smaller_period: int | None
+    period: int
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether the step less slows or blocks the design."""
+        return self.smaller_period is None or self.smaller_period > self.period
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,7 @@ class SizingReport:
     streams: tuple[SizedStream, ...]
     skip_proofs: tuple[TightnessProof, ...]
     simulations: int
+    band: BandReport | None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON data."""
@@ -86,16 +103,28 @@ class SizingReport:
 
     def __str__(self) -> str:
         formula = "deadlock" if self.formula_period is None else f"{self.formula_period:,} cycles"
-        tight = sum(
-            proof.smaller_period is None or proof.smaller_period > self.sized_period
-            for proof in self.skip_proofs
-        )
-        return (
+        tight = sum(proof.is_tight for proof in self.skip_proofs)
+        text = (
             f"{self.sized_period:,} cycles per frame with the sized streams, "
             f"{self.full_rate_period:,} with unlimited ones, {formula} with the formulas' depths; "
             f"{self.sized_bits:,} bits of streams instead of {self.formula_bits:,}, skip "
             f"connections {self.sized_skip_bits:,} instead of {self.formula_skip_bits:,}; one step "
             f"less slows or blocks {tight} of {len(self.skip_proofs)} skip streams"
+        )
+        return f"{text}; {self._band_text()}" if self.band else text
+
+    def _band_text(self) -> str:
+        band = self.band
+        points = f"{band.corners} corners and {band.random_points} random points"
+        reach = f"pipelines up to {band.factor:g} times the model's stages plus {band.stages}"
+        price = f"{band.added_bits:,} of the bits are for it"
+        if band.deadlocks:
+            return f"{reach}: {band.deadlocks} of {points} deadlock; {price}"
+        proof = "no point deadlocks" if band.complete else "no deadlock found (proof incomplete)"
+        loss = 100 * (band.worst_period / self.sized_period - 1)
+        return (
+            f"{reach}: {proof}, at most {band.worst_period:,} cycles in {points} ({loss:.1f} % "
+            f"more); {price}"
         )
 
 
@@ -121,6 +150,7 @@ class SizeStreams(Transformation):
     Args:
         frames: overlapping frames of each simulation, at least 3.
         progress: called with (finished, expected) simulations.
+        band: pipeline depths the streams must hold for (docs/simulation.md).
         top_name: of the project that will be generated. Under the same name it is compiled here
             already, and only the depths differ, which a run takes from project.json.
 
@@ -133,11 +163,13 @@ class SizeStreams(Transformation):
         frames: int = 4,
         progress: Callable[[int, int], None] | None = None,
         top_name: str = "sized",
+        band: DepthBand = DEFAULT_BAND,
     ) -> None:
         super().__init__()
         self.frames = frames
         self.progress = progress
         self.top_name = top_name
+        self.band = band
         self.report: SizingReport | None = None
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
@@ -145,7 +177,8 @@ class SizeStreams(Transformation):
         with tempfile.TemporaryDirectory(prefix="finn_resnet_") as folder:
             constant = _with_constant_weights(model)
             project_dir = generate_project(constant, folder, self.top_name).directory
-            self.report = _Sizing(project_dir, Path(folder), self.frames, self.progress).report()
+            sizing = _Sizing(project_dir, Path(folder), self.frames, self.band, self.progress)
+            self.report = sizing.report()
         for stream in self.report.streams:
             _store(model, stream)
         model.set_metadata_prop(DEPTHS_PROPERTY, "sized")
@@ -185,8 +218,10 @@ class _Sizing:
         project_dir: Path,
         folder: Path,
         frames: int,
+        band: DepthBand,
         progress: Callable[[int, int], None] | None,
     ) -> None:
+        self.band = band
         self.project = load_project(project_dir)
         self.frames = frames
         self.base = project_settings(self.project)
@@ -227,7 +262,7 @@ class _Sizing:
 
     def report(self) -> SizingReport:
         """Search, prove, and compare with the depths the project had."""
-        depths, proof = self._proven_depths()
+        depths, band, proof = self._proven_depths()
         formula = self.whole.simulate({item.name: item.depth for item in self.project.streams})
         streams = tuple(_sized_stream(item, depths[item.name]) for item in self.project.streams)
         skips = [stream for stream in streams if stream.kind == "skip"]
@@ -241,19 +276,34 @@ class _Sizing:
             sized_skip_bits=sum(stream.bits for stream in skips),
             streams=streams,
             skip_proofs=tuple(self._tightness(depths)),
-            simulations=sum(search.trials for search in {self.search, self.whole}),
+            simulations=sum(search.trials for search in {*self.searches, self.search, self.whole}),
+            band=band,
         )
 
-    def _proven_depths(self) -> tuple[dict[str, int], SimulationResult]:
-        """The depths found, and the run of the C++ with them at the full rate."""
+    def _proven_depths(self) -> tuple[dict[str, int], BandReport | None, SimulationResult]:
+        """The depths found, what they do over the band, and the run of the C++ at the full rate."""
         for search in (self.search, self.whole):
             unsearched = {item.name: MIN_DEPTH for item in self.project.streams}
-            depths = unsearched | search.least_depths()
+            found, band = self._banded(search, search.least_depths())
+            depths = unsearched | found
             proof = self.run(self._settings(depths), self.frames)
             period = period_of(proof)
             if period is not None and period <= self.whole.full_rate:
                 break
-        return depths, proof.demand_progress()
+        return depths, band, proof.demand_progress()
+
+    def _banded(
+        self, search: DepthSearch, depths: dict[str, int]
+    ) -> tuple[dict[str, int], BandReport | None]:
+        """Depths that hold over the band, from those for the modelled pipelines."""
+        self.searches = [search]
+        if self.band.is_point:
+            return depths, None
+        ends = {name: both for name, both in self.base.ends.items() if all(both)}
+        banded = BandSearch(search.project, self.band, lambda point: at_depths(search, point), ends)
+        self.searches += banded.searches
+        widened = banded.widened(depths)
+        return widened, banded.report(depths, widened)
 
     def _settings(self, depths: dict[str, int]) -> RunSettings:
         return replace(self.base, depths=DepthSearch.fifo_depths(self.project, depths))
@@ -263,8 +313,20 @@ class _Sizing:
             depth = depths[stream.name]
             less = one_step_less(depth, stream.width_bits)
             if stream.kind == "skip" and less is not None:
-                result = self.search.simulate({**depths, stream.name: less})
-                yield TightnessProof(stream.name, depth, less, period_of(result))
+                proofs = (
+                    TightnessProof(
+                        stream.name,
+                        depth,
+                        less,
+                        period_of(search.simulate({**depths, stream.name: less})),
+                        search.full_rate,
+                    )
+                    for search in self.searches
+                )
+                last = next(proofs)
+                while not last.is_tight and (following := next(proofs, None)) is not None:
+                    last = following
+                yield last
 
 
 def _sized_stream(stream: ProjectStream, depth: int) -> SizedStream:

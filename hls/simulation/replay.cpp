@@ -139,7 +139,8 @@ int run(fr::sim::Options options) {
   for (const RecordedTask& task : recording.tasks) {
     replays.emplace_back(task.pattern, channels, scheduler.settings.spread(task.name));
     scheduler.add_task(task.name.c_str(), replays.back());
-    scheduler.tasks.back().pipeline_depth = task.pipeline_depth;
+    scheduler.tasks.back().pipeline_depth =
+        scheduler.settings.pipeline_depth(task.name, task.pipeline_depth);
     scheduler.tasks.back().restart = task.restart;
   }
   fr::sim::Measurements measured;

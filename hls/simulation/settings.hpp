@@ -36,9 +36,9 @@ class Settings {
     return found == depths_.end() ? built : found->second;
   }
 
-  std::int64_t pipeline_depth(const std::string& task) const {
+  std::int64_t pipeline_depth(const std::string& task, std::int64_t built = 0) const {
     const auto found = pipeline_depths_.find(task);
-    return found == pipeline_depths_.end() ? 0 : found->second;
+    return found == pipeline_depths_.end() ? built : found->second;
   }
 
   std::int64_t spread(const std::string& task) const {

@@ -126,6 +126,8 @@ def test_the_rate_is_measured_on_the_sized_design(built):
     assert measured["cycles_per_frame"] <= 1.3 * report["throughput"]["cycles_per_frame"]
     sizing = report["optimisations"]["size_streams"]
     assert sizing["sized_period"] == measured["cycles_per_frame"]
+    assert sizing["band"]["deadlocks"] == 0 and measured["band"]["is_proven"]
+    assert measured["cycles_per_frame"] <= measured["band"]["worst_cycles_per_frame"]
     skips = [stream for stream in measured["streams"] if stream["kind"] == "skip"]
     assert skips and all(0 < s["max_occupancy"] <= s["depth"] for s in skips)
     assert all(stream["occupancy"]["tokens"] for stream in skips)

@@ -21,6 +21,7 @@ KINDS = [
     Flag(),
     Number(at_most=100),
     Number(above=2, integer=True),
+    Number(at_least=1),
     Choice((True, False, "exact")),
     ListOf(Choice(("native", "ap_int")), may_be_empty=True),
     OneOrMany(Number()),

@@ -6,7 +6,9 @@ import pytest
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.custom_op.registry import getCustomOp
 
+from finn_resnet.errors import UserError
 from finn_resnet.generation.project import generate_project
+from finn_resnet.simulation.depth_band import DEFAULT_BAND, DepthBand
 from finn_resnet.simulation.simulate import simulate_project
 from finn_resnet.simulation.size_streams import SizeStreams
 from finn_resnet.simulation.stream_storage import MIN_DEPTH, one_step_less, storage
@@ -43,11 +45,50 @@ def test_no_skip_stream_can_give_up_a_step(sized):
     _, sizing = sized
     report = sizing.report
     for proof in report.skip_proofs:
-        assert proof.smaller_period is None or proof.smaller_period > report.sized_period
+        assert proof.is_tight
     tight = {proof.stream for proof in report.skip_proofs}
     for stream in report.streams:
         if stream.kind == "skip" and stream.name not in tight:
             assert one_step_less(stream.depth, stream.width_bits) is None
+
+
+def test_sized_streams_hold_over_the_band(sized, tmp_path):
+    """On the compiled C++, at corners and inside; streams sized for the model alone do not."""
+    model, sizing = sized
+    report = sizing.report.band
+    assert report.complete and report.deadlocks == 0
+    assert report.worst_period == report.worst_floor
+    project = generate_project(model, tmp_path, "net")
+    modelled = {task.name: task.pipeline_depth for task in project.tasks}
+    points = [{name: DEFAULT_BAND.deepest(depth) for name, depth in modelled.items()}]
+    points += DEFAULT_BAND.random_points(modelled, 6, seed=5)
+    for point in points:
+        found = simulate_project(project.directory, pipeline_depths=point)
+        assert found.deadlock is None
+        assert found.cycles_per_frame <= report.worst_period
+
+
+def test_streams_sized_for_the_model_alone_do_not_hold(cxx, tmp_path):
+    sizing = SizeStreams(band=DepthBand(1, 0))
+    model = residual_graph(2, 9, 8).model().transform(sizing)
+    assert sizing.report.band is None
+    project = generate_project(model, tmp_path, "net")
+    deep = {task.name: DEFAULT_BAND.deepest(task.pipeline_depth) for task in project.tasks}
+    found = simulate_project(project.directory, pipeline_depths=deep)
+    floor = simulate_project(
+        project.directory,
+        pipeline_depths=deep,
+        depths={stream.name: 4096 for stream in project.streams},
+    )
+    assert found.deadlock or found.cycles_per_frame > floor.cycles_per_frame
+
+
+def test_a_task_that_is_not_there_is_named(cxx, tmp_path):
+    project = generate_project(residual_graph(1, 6, 4).model(), tmp_path, "net")
+    with pytest.raises(UserError, match="no task is named 'conv9'"):
+        simulate_project(project.directory, pipeline_depths={"conv9": 3})
+    with pytest.raises(UserError, match="depth -1 of task 'conv1'"):
+        simulate_project(project.directory, pipeline_depths={"conv1": -1})
 
 
 def test_storage_steps():
