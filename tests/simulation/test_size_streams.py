@@ -68,19 +68,15 @@ def test_sized_streams_hold_over_the_band(sized, tmp_path):
         assert found.cycles_per_frame <= report.worst_period
 
 
-def test_streams_sized_for_the_model_alone_do_not_hold(cxx, tmp_path):
-    sizing = SizeStreams(band=DepthBand(1, 0))
-    model = residual_graph(2, 9, 8).model().transform(sizing)
-    assert sizing.report.band is None
-    project = generate_project(model, tmp_path, "net")
-    deep = {task.name: DEFAULT_BAND.deepest(task.pipeline_depth) for task in project.tasks}
-    found = simulate_project(project.directory, pipeline_depths=deep)
-    floor = simulate_project(
-        project.directory,
-        pipeline_depths=deep,
-        depths={stream.name: 4096 for stream in project.streams},
-    )
-    assert found.deadlock or found.cycles_per_frame > floor.cycles_per_frame
+def test_the_band_costs_what_the_report_says(cxx):
+    banded, alone = SizeStreams(), SizeStreams(band=DepthBand(1, 0))
+    for sizing in (banded, alone):
+        residual_graph(1, 6, 4).model().transform(sizing)
+    assert alone.report.band is None
+    report = banded.report
+    assert report.band.added_bits > 0
+    assert report.sized_period == alone.report.sized_period
+    assert report.sized_bits - report.band.added_bits == alone.report.sized_bits
 
 
 def test_a_task_that_is_not_there_is_named(cxx, tmp_path):
