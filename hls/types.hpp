@@ -102,7 +102,7 @@ inline int_t<W> to_int(const V& value) {
   return static_cast<int_t<W>>(value);
 }
 
-/// `a * b` without overflow, given that the product fits `W` signed bits.
+/// `a * b`; it must fit `W` signed bits.
 template <int W, class A, class B>
 inline int_t<W> multiply(const A& a, const B& b) {
 #pragma HLS inline
@@ -110,7 +110,7 @@ inline int_t<W> multiply(const A& a, const B& b) {
   return int_t<W>(a * b);
 #else
   using wide = std::common_type_t<int_t<W>, int>;
-  return static_cast<int_t<W>>(static_cast<wide>(a) * static_cast<wide>(b));
+  return to_int<W>(static_cast<wide>(a) * static_cast<wide>(b));
 #endif
 }
 

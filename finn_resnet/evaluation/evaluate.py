@@ -107,7 +107,7 @@ def _evaluate_build(
     display.begin("compile", 1, 2)
     start = perf_counter()
     # Once, before the processes start: each of them finds the executable in the cache.
-    compile_project(build.folder / HLS_FOLDER, probes=True)
+    compile_project(build.folder / HLS_FOLDER, probes=True, checked=True)
     display.end("compile", perf_counter() - start)
     display.begin("evaluate", 2, 2)
     results: list[BatchResult] = []

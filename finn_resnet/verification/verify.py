@@ -164,7 +164,9 @@ class Comparison:
         self._model = model
         self._probes = every_tensor
         self._reference = Reference(original)
-        self._executable = compile_project(Path(project_dir), ap_int=ap_int, probes=every_tensor)
+        self._executable = compile_project(
+            Path(project_dir), ap_int=ap_int, probes=every_tensor, checked=True
+        )
         self._project = load_project(self._executable.parent)
         reference = self._reference
         self._ports = output_ports(model, self._project)

@@ -45,7 +45,7 @@ def verify_against_graph(
         UserError: no C++ compiler, no ap_int headers, or pictures of the wrong shape.
         SimulationError: the C++ broke one of its own rules.
     """
-    executable = compile_project(Path(project_dir), ap_int=ap_int)
+    executable = compile_project(Path(project_dir), ap_int=ap_int, checked=True)
     project = load_project(executable.parent)
     names = [tensor.name for tensor in project.tensors]
     ports = output_ports(model, project)

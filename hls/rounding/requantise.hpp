@@ -17,7 +17,7 @@ inline int_t<OutBits> clip(const V& v) {
 #pragma HLS inline
   if (v < Lo) return int_t<OutBits>(Lo);
   if (v > Hi) return int_t<OutBits>(Hi);
-  return static_cast<int_t<OutBits>>(v);
+  return to_int<OutBits>(v);
 }
 
 /// `clip(round(x * 2^-Shift), Lo, Hi)`.
@@ -42,7 +42,7 @@ struct affine_stage {
 #pragma HLS array_partition variable = mult.v complete dim = 2
 #pragma HLS array_partition variable = add.v complete dim = 2
     const int_t<S::product_bits> product = multiply<S::product_bits>(x, mult.at(group, entry));
-    const int_t<S::product_bits> sum = static_cast<int_t<S::product_bits>>(
+    const int_t<S::product_bits> sum = to_int<S::product_bits>(
         product + static_cast<int_t<S::product_bits>>(add.at(group, entry)));
     return clip<S::lo, S::hi, S::out_bits>(sum >> S::shift);
   }
@@ -63,7 +63,7 @@ struct threshold_stage {
 #pragma HLS inline
     static constexpr auto sign = S::sign;
 #pragma HLS array_partition variable = sign.v complete dim = 2
-    int_t<S::in_bits> signed_x = static_cast<int_t<S::in_bits>>(x);
+    int_t<S::in_bits> signed_x = to_int<S::in_bits>(x);
     if (sign.at(group, entry) < 0) signed_x = static_cast<int_t<S::in_bits>>(-signed_x);
     const int count = search<0>(signed_x, group, entry, 0);
     return static_cast<int_t<S::out_bits>>(S::base + count);

@@ -279,7 +279,6 @@ def test_verify_catches_a_weight_changed_by_one(copy, capsys):
     err = capsys.readouterr().err
     assert "failed: " in err and "task conv25" in err
     assert read_report(copy)["verification"]["first_mismatch"]["node"] == "conv25"
-    assert "task conv25" not in (copy / "report.json").read_text()
 
 
 def test_cpp_edited_until_it_does_not_compile_is_a_failed_result(copy, capsys):

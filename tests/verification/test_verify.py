@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from finn_resnet.errors import UserError
 from finn_resnet.generation.project import generate_project
 from finn_resnet.parallelism import ApplyFolding
+from finn_resnet.simulation.runner import SimulationError
 from finn_resnet.transformation import (
     AbsorbAddIntoAccumulator,
     ForwardWindowBuffer,
@@ -146,6 +147,20 @@ def test_a_changed_weight_in_an_unquantised_last_layer_is_caught(tmp_path: Path,
     result = verify_project(model, original, project.directory, pictures)
     assert set(result.mismatches) == {output, f"{output} (port)"}
     assert result.first_mismatch.node == layer
+
+
+@pytest.mark.parametrize(("member", "bits"), [("acc_bits", 12), ("sum_bits", 11)])
+def test_widths_are_part_of_the_verification(
+    tmp_path: Path, cxx: str, member: str, bits: int
+) -> None:
+    """Native integers are wider than declared ones: codes alone would not show it."""
+    original = unquantised_network()
+    model = optimised(original)
+    project = generate_project(model, tmp_path, "net")
+    config = project.directory / "config.hpp"
+    config.write_text(re.sub(rf"\b{member} = \d+", f"{member} = {bits}", config.read_text()))
+    with pytest.raises(SimulationError, match=f"does not fit {bits} signed bits"):
+        verify_project(model, original, project.directory, random_pictures(original, 3, 4))
 
 
 def test_a_wrong_scale_on_the_host_is_caught(tmp_path: Path, cxx: str) -> None:
