@@ -159,6 +159,8 @@ def record_verification(checks: dict[str, OutputCheck], cfg: BuildConfig) -> Non
     codes are compared with (docs/equality.md), `float32_differences` how many codes qonnx has
     otherwise in float32; `failure` is null where the verification passed.
     """
+    from finn_resnet.verification.coverage import threshold_share
+
     results = [check.verification for check in checks.values()]
     mismatch = next((r.first_mismatch for r in results if r.first_mismatch), None)
     first = next(iter(checks.values()))
@@ -166,7 +168,8 @@ def record_verification(checks: dict[str, OutputCheck], cfg: BuildConfig) -> Non
         cfg.output_dir,
         "verification",
         {
-            "images": first.verification.images,
+            "images": first.verification.images - first.generated_images,
+            "generated_images": first.generated_images,
             "compared_codes": sum(r.compared_codes for r in results),
             "mismatched_codes": sum(r.mismatched_codes for r in results),
             "float32_differences": sum(first.verification.float32_differences.values()),
@@ -175,6 +178,11 @@ def record_verification(checks: dict[str, OutputCheck], cfg: BuildConfig) -> Non
             "failure": next((r.failure for r in results if r.failure), None),
             "definition": first.verification.definition,
             "compiled_as": list(checks),
+            "thresholds_hit": threshold_share(first.verification.coverage),
+            "coverage": [
+                {"tensor": tensor, **entry.as_dict()}
+                for tensor, entry in first.verification.coverage.items()
+            ],
             "accuracy": first.verification.accuracy_accelerator,
             "reference_accuracy": first.verification.accuracy_reference,
         },

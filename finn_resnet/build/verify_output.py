@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from finn_resnet import progress
 from finn_resnet.config import BuildConfig
 from finn_resnet.output_folder import HLS_FOLDER, ORIGINAL_MODEL
@@ -23,11 +25,13 @@ class OutputCheck:
     """The C++ against its reference, and what it changed of the original model.
 
     `verification` compares with the original model unless the build was asked to change codes,
-    then with the hardware graph; `changed_codes` counts the differences from the original.
+    then with the hardware graph; `changed_codes` counts the differences from the original. The last
+    `generated_images` pictures were made to reach what photographs do not.
     """
 
     verification: Verification
     changed_codes: int
+    generated_images: int
 
 
 def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False) -> OutputCheck:
@@ -43,11 +47,14 @@ def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False
     """
     from finn_resnet.importing import read_model
     from finn_resnet.verification import verify_project
+    from finn_resnet.verification.generated_pictures import generated_pictures
     from finn_resnet.verification.verify_against_graph import verify_against_graph
 
     folder = Path(cfg.output_dir)
     image_set = verification_images(model, cfg)
     pictures = float_input(image_set.images, cfg.input_mean, cfg.input_std)
+    generated = generated_pictures(model)
+    pictures = np.concatenate([pictures, generated])
     may_change = AbsorbForm.of(cfg.optimisations["absorb_add"]) is AbsorbForm.ACCUMULATOR
     options = {"ap_int": ap_int, "progress": progress.current().update}
     original = verify_project(
@@ -65,5 +72,5 @@ def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False
         # Accuracy is still that of the C++ and of the original model.
         against_graph.accuracy_accelerator = original.accuracy_accelerator
         against_graph.accuracy_reference = original.accuracy_reference
-        return OutputCheck(against_graph, changed)
-    return OutputCheck(original, 0)
+        return OutputCheck(against_graph, changed, len(generated))
+    return OutputCheck(original, 0, len(generated))

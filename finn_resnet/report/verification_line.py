@@ -17,8 +17,11 @@ def verification_line(section: dict[str, Any] | None) -> str:
         return "not run: the C++ has not been compared with the model"
     line = (
         f"{section['mismatched_codes']:,} of {section['compared_codes']:,} codes differ from "
-        f"{DEFINITIONS[section['definition']]} on {section['images']:,} images"
+        f"{DEFINITIONS[section['definition']]} on {section['images']:,} images and "
+        f"{section['generated_images']:,} generated ones"
     )
+    if section["thresholds_hit"] is not None:
+        line += f", which hit {100 * section['thresholds_hit']:.1f} % of all thresholds"
     if section["definition"] == "contract":
         line += (
             f"; the contract differs from qonnx's float32 execution in "

@@ -20,6 +20,7 @@ from finn_resnet.lowering.operators import interpret
 from finn_resnet.lowering.tensors import CodeTensor, Constant
 from finn_resnet.numerics.exact_tensor import ExactTensor, fractions
 from finn_resnet.numerics.rounding import round_float
+from finn_resnet.verification.coverage import Coverage
 
 PRODUCT_SUFFIX = "_product"
 """Ends the name of a convolution's sum before a bias that lies between the accumulator's steps."""
@@ -131,6 +132,11 @@ class Reference:
     def scale(self, tensor: str) -> tuple[Fraction, ...]:
         """Scale of an inner tensor: one, or one per channel."""
         return self._codes[tensor].scale
+
+    def coverage(self, tensor: str, codes: np.ndarray) -> Coverage:
+        """How much of an inner tensor's range some codes of it reach."""
+        possible, quantised = self._codes[tensor].range, tensor in self._quantisers
+        return Coverage.of(codes, possible, quantised=quantised)
 
     def run(self, pictures: np.ndarray) -> ReferenceRun:
         """Execute pictures ``[N, C, H, W]`` (float32)."""

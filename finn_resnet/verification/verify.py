@@ -15,6 +15,7 @@ from finn_resnet.generation.project_file import load_project
 from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.runner import run_codes
 from finn_resnet.transformation.graph_edit import as_op, nodes_of
+from finn_resnet.verification.coverage import Coverage
 from finn_resnet.verification.observation import observe
 from finn_resnet.verification.output_port import OutputPort, output_ports
 from finn_resnet.verification.reference import Reference, ReferenceRun
@@ -68,6 +69,7 @@ class Verification:
     definition: str = "qonnx"
     float32_differences: dict[str, int] = field(default_factory=dict)
     unexplained: dict[str, int] = field(default_factory=dict)
+    coverage: dict[str, Coverage] = field(default_factory=dict)
     accelerator_labels: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     reference_labels: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     reference_s: float = 0.0
@@ -102,6 +104,9 @@ class Verification:
         self.compared_codes += other.compared_codes
         for name in ("mismatches", "float32_differences", "unexplained"):
             _add_counts(getattr(self, name), getattr(other, name))
+        for tensor, entry in other.coverage.items():
+            known = self.coverage.get(tensor)
+            self.coverage[tensor] = entry if known is None else known.joined(entry)
         self.first_mismatch = self.first_mismatch or other.first_mismatch
         self.mismatched_labels += other.mismatched_labels
         for name in ("accelerator_labels", "reference_labels"):
@@ -110,10 +115,11 @@ class Verification:
         self.accelerator_s += other.accelerator_s
 
     def score(self, labels: np.ndarray | None) -> None:
-        """Set the accuracies from class numbers [N] of all pictures; None leaves them None."""
+        """Set the accuracies from class numbers of the first pictures; None leaves them None."""
         if labels is not None and len(labels):
-            self.accuracy_reference = float((self.reference_labels == labels).mean())
-            self.accuracy_accelerator = float((self.accelerator_labels == labels).mean())
+            count = len(labels)
+            self.accuracy_reference = float((self.reference_labels[:count] == labels).mean())
+            self.accuracy_accelerator = float((self.accelerator_labels[:count] == labels).mean())
 
 
 def _add_counts(total: dict[str, int], other: dict[str, int]) -> None:
@@ -209,6 +215,7 @@ class Comparison:
         result.unexplained = expected.unexplained
         for seen in self._observations:
             wanted = self._reference.integers(expected, seen.tensor)
+            result.coverage[seen.tensor] = self._reference.coverage(seen.tensor, wanted)
             found = np.moveaxis(seen.codes(run, self._project), -1, 1)
             _compare(result, seen.tensor, seen.node, wanted, found, first)
         for port in self._ports:
@@ -257,7 +264,7 @@ def verify_project(
         original: QONNX model as read from its file.
         project_dir: the ``hls`` folder of a build.
         pictures: float32 [N, C, H, W], what the model takes.
-        labels: class numbers [N], for the accuracy.
+        labels: class numbers of the first pictures, for the accuracy.
         every_tensor: compare every quantised tensor; False compares the graph outputs alone.
         missing_ok: leave out tensors whose rounding the build was asked to drop.
         ap_int: compile with the vendor's integer headers instead of native integers.
