@@ -1,6 +1,6 @@
 """QONNX custom ops of the hardware graph, domain ``finn_resnet.custom_ops``."""
 
-from finn_resnet.custom_ops.base import DOMAIN, HardwareOp
+from finn_resnet.custom_ops.base import DOMAIN, HardwareOp, SearchRole
 from finn_resnet.custom_ops.channel_requant import ChannelRequant
 from finn_resnet.custom_ops.dma import InputDMA, OutputDMA
 from finn_resnet.custom_ops.elementwise import (
@@ -30,11 +30,14 @@ __all__ = [
     "StreamRequant",
     "StreamWidthAdapter",
     "WindowBuffer",
+    "is_helper",
     "register_op",
 ]
 
 # Older qonnx finds ops through this dictionary, newer through __all__.
-custom_op = {name: globals()[name] for name in __all__ if name not in ("DOMAIN", "register_op")}
+custom_op = {
+    name: globals()[name] for name in __all__ if name not in ("DOMAIN", "is_helper", "register_op")
+}
 
 
 def register_op(op: type[HardwareOp]) -> type[HardwareOp]:
@@ -48,3 +51,9 @@ def register_op(op: type[HardwareOp]) -> type[HardwareOp]:
     custom_op[op.__name__] = op
     __all__.append(op.__name__)
     return op
+
+
+def is_helper(op_type: str) -> bool:
+    """Whether an operator only serves a layer: a window buffer, a parameter task, an adapter."""
+    helpers = (SearchRole.SERVED, SearchRole.ADAPTER)
+    return op_type in custom_op and custom_op[op_type].role in helpers

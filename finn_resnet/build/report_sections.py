@@ -32,8 +32,8 @@ def record_model(model: ModelWrapper, cfg: BuildConfig) -> None:
     macs = params = 0
     for node in model.get_nodes_by_op_type("StreamConv"):
         op = model.get_customop_wrapper(node)
-        oh, ow, och, ich, fh, fw = op.attrs("oh", "ow", "och", "ich", "fh", "fw")
-        macs += oh * ow * och * ich * fh * fw
+        och, ich, fh, fw = op.attrs("och", "ich", "fh", "fw")
+        macs += sum(op.mac_counts().values())
         params += och * ich * fh * fw + och
     digest = hashlib.sha256(Path(cfg.model).read_bytes()).hexdigest()
     update_report(

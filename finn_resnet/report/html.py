@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finn_resnet import __version__
+from finn_resnet.custom_ops import is_helper
 from finn_resnet.generation.project_file import PROJECT_FILE, load_project
 from finn_resnet.output_folder import (
     EXPLORE_FOLDER,
@@ -26,7 +27,7 @@ from finn_resnet.report.roofline import (
     draw_roofline,
     products_roofline,
 )
-from finn_resnet.report.table import HELPER_OPS, RESOURCES, grouped_layers, result_lines
+from finn_resnet.report.table import RESOURCES, grouped_layers, result_lines
 from finn_resnet.report.timeline import draw_timeline, shown_tasks
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _slowest(report: dict[str, Any]) -> list[str]:
         return []
     limit = report["throughput"]["cycles_per_frame"]
     groups = grouped_layers(report["layers"])
-    return [g["name"] for g in groups if g["cycles"] == limit and g["op"] not in HELPER_OPS]
+    return [g["name"] for g in groups if g["cycles"] == limit and not is_helper(g["op"])]
 
 
 def _groups(report: dict[str, Any], graph: ModelWrapper | None) -> list[list[dict[str, Any]]]:

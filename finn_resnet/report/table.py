@@ -10,13 +10,12 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from finn_resnet.custom_ops import is_helper
 from finn_resnet.report.simulation_table import simulation_line
 from finn_resnet.report.verification_line import verification_line
 
 RESOURCES = {"dsp": "DSP", "lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram": "URAM"}
 
-# Tasks that serve a layer; they have no factors of their own.
-HELPER_OPS = ("WindowBuffer", "ParameterStream", "StreamWidthAdapter")
 _COLUMNS = ("och_par", "ich_par", "ow_par", "mac_style", "mem_style", "cycles", *RESOURCES)
 # What of them fits a terminal narrower than `_WIDE`.
 _WIDE = 100
@@ -62,12 +61,12 @@ def grouped_layers(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     (the parameters of a merged downsample) stands alone. `cycles` is the largest of a group,
     `members` the names in it.
     """
-    owners = [layer["name"] for layer in layers if layer["op"] not in HELPER_OPS]
+    owners = [layer["name"] for layer in layers if not is_helper(layer["op"])]
     groups: dict[str, dict[str, Any]] = {}
     # Layers first, so that their own factors and style are the group's.
-    for layer in sorted(layers, key=lambda layer: layer["op"] in HELPER_OPS):
+    for layer in sorted(layers, key=lambda layer: is_helper(layer["op"])):
         serves = [name for name in owners if layer["name"].startswith(f"{name}_")]
-        owner = max(serves, key=len) if layer["op"] in HELPER_OPS and serves else layer["name"]
+        owner = max(serves, key=len) if is_helper(layer["op"]) and serves else layer["name"]
         group = groups.setdefault(
             owner, {**layer, "members": [], "cycles": 0, **dict.fromkeys(RESOURCES, 0)}
         )
@@ -77,7 +76,7 @@ def grouped_layers(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for key in RESOURCES:
             group[key] += layer[key]
     order = {layer["name"]: index for index, layer in enumerate(layers)}
-    return sorted(groups.values(), key=lambda g: (g["op"] in HELPER_OPS, order[g["name"]]))
+    return sorted(groups.values(), key=lambda g: (is_helper(g["op"]), order[g["name"]]))
 
 
 def _layer_table(report: dict[str, Any], width: int) -> Table:

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from finn_resnet.custom_ops import is_helper
+
 _WIDTH, _ROW, _LABEL, _STALLS, _GAP = 980, 18, 240, 120, 14
 _TICKS = 5
 
-# Tasks that make up a layer each; the many slices of window buffers would hide them.
-_SHOWN_KINDS = ("memory", "InputDMA", "StreamConv", "StreamPool", "StreamAdd", "OutputDMA")
-
 
 def shown_tasks(tasks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The tasks a timeline shows: memory sides and one for each layer."""
-    return [task for task in tasks if task["kind"] in _SHOWN_KINDS and task["frames"]]
+    """Memory sides and layers; the many tasks of window buffers would hide them."""
+    return [task for task in tasks if not is_helper(task["kind"]) and task["frames"]]
 
 
 def draw_timeline(tasks: Sequence[dict[str, Any]]) -> str:
