@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,11 @@ _MOST_INPUTS = 5
 _MOST_READERS = 48
 
 
-def synthesise(top: str, parameters: Mapping[str, int | str], options: str = "") -> dict[str, Any]:
-    """Cells of ``top`` (a module of ``circuits/``) after ``synth_xilinx -family xcup``."""
+def synthesise(
+    top: str, parameters: Mapping[str, int | str], options: str = "", sources: Sequence[Path] = ()
+) -> dict[str, Any]:
+    """Cells of ``top`` (a module of ``circuits/``, or of ``sources``) after
+    ``synth_xilinx -family xcup``."""
     from pyosys import libyosys
 
     design = libyosys.Design()
@@ -49,6 +52,9 @@ def synthesise(top: str, parameters: Mapping[str, int | str], options: str = "")
     with quiet(), tempfile.TemporaryDirectory() as folder:
         for path in sorted(CIRCUITS.glob("*.v")):
             run(f"read_verilog -sv {path}")
+        for path in sources:
+            # Modules that nothing instantiates may lack the parameters they need.
+            run(f"read_verilog -sv -defer -DSYNTHESIS -I{path.parent} {path}")
         for name, value in parameters.items():
             text = f'"{value}"' if isinstance(value, str) else value
             run(f"chparam -set {name} {text} {top}")
