@@ -14,6 +14,7 @@ import click
 
 from finn_resnet import __version__
 from finn_resnet.commands.build import build
+from finn_resnet.commands.calibrate import calibrate
 from finn_resnet.commands.check import check
 from finn_resnet.commands.completion import completion
 from finn_resnet.commands.evaluate import evaluate
@@ -85,6 +86,7 @@ def cli(ctx: click.Context) -> None:
 for command in (
     build,
     check,
+    calibrate,
     verify,
     simulate,
     report,

@@ -88,12 +88,21 @@ def build(config: BuildConfig) -> BuildResult:
     Raises:
         UserError: the request cannot be met, with what, why and the remedy.
     """
+    from finn_resnet.parallelism.coefficients import calibrated
+
     config = preflight.completed(config)
     steps = [(name, find_step(name)) for name in config.steps]
     model = preflight.checked_model(config)
-    if config.folding_config_file is not None:
-        _try_folding(model, config, steps)
     target = Path(config.output_dir)
+    with calibrated(config.coefficients_file):
+        if config.folding_config_file is not None:
+            _try_folding(model, config, steps)
+        return _built(model, config, steps, target)
+
+
+def _built(
+    model: ModelWrapper, config: BuildConfig, steps: list[tuple[str, Step]], target: Path
+) -> BuildResult:
     with staged_output(target) as staging:
         _start(config, staging)
         model = run_steps(model, config.replace(output_dir=str(staging)), steps)

@@ -36,6 +36,7 @@ class BuildConfig:
     synth_clk_period_ns: float | None = None
     target_fps: float | None = None
     folding_config_file: str | None = None
+    coefficients_file: str | None = None
     caps: dict[str, float] = field(default_factory=lambda: dict(DEFAULT_CAPS))
     allow_uram: bool = False
     optimisations: dict[str, bool | str] = field(

@@ -82,6 +82,13 @@ KEYS: dict[str, Key] = {
         finn=True,
         is_input_path=True,
     ),
+    "coefficients_file": Key(
+        Text("a JSON file"),
+        "Coefficients of the cost model that replace the shipped ones, as `finn-resnet calibrate` "
+        "writes them from a vendor's reports.",
+        finn=True,
+        is_input_path=True,
+    ),
     "caps": Key(
         Table({name: Number(at_most=100, unit="%") for name in DEFAULT_CAPS}, DEFAULT_CAPS),
         "Greatest share of each resource of the board the parallelism search may use, in percent.",

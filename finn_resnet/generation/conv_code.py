@@ -18,6 +18,7 @@ from finn_resnet.generation.requant_config import requant_config
 from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
 from finn_resnet.numerics.dsp_packing import UNPACKED, chain_ends, packing_of, tap_order
 from finn_resnet.numerics.ranges import Range
+from finn_resnet.parallelism.coefficients import coefficient
 
 
 class Factors(NamedTuple):
@@ -229,8 +230,10 @@ def _pipeline_depth(constants: dict[str, Member]) -> int:
     """Modelled stages: operand registers, cascade or adder tree, accumulate, requantise, write."""
     ends = [0, *constants["chain_end"]]
     longest = max(b - a for a, b in pairwise(ends))
-    tree = longest if constants["port_operands"] > 1 else ceil(log2(longest)) + 3
-    return 3 + tree + ceil(log2(constants["chains"])) + 4
+    packed = constants["port_operands"] > 1
+    tree = longest if packed else ceil(log2(longest)) + coefficient("multiplier_stages")
+    around = coefficient("conv_operand_stages") + coefficient("conv_result_stages")
+    return around + tree + ceil(log2(constants["chains"]))
 
 
 def _probes(node: NodeContext) -> list[ProjectProbe]:

@@ -7,8 +7,7 @@ from finn_resnet.generation.cpp import native_bytes
 from finn_resnet.generation.edges import Edge
 from finn_resnet.generation.registry import generates
 from finn_resnet.generation.task_code import BEAT_BYTES, NodeCode, NodeContext, TaskCall
-
-_STAGES = 3
+from finn_resnet.parallelism.coefficients import coefficient
 
 
 @generates("InputDMA", header="dma.hpp")
@@ -46,5 +45,5 @@ def _dma_code(node: NodeContext, edge: Edge, call: str) -> NodeCode:
     }
     doc = [f"{h}x{w}x{ch} codes of {code_bytes} bytes, in beats of {BEAT_BYTES} bytes."]
     struct = config_struct(node.config, doc, constants, {"token_t": edge.token_type})
-    task = TaskCall(node.name, call, op.onnx_node.op_type, _STAGES)
+    task = TaskCall(node.name, call, op.onnx_node.op_type, coefficient("dma_stages"))
     return NodeCode(node.name, structs=[struct], tasks=[task])

@@ -10,11 +10,7 @@ from finn_resnet.generation.project_file import ProjectProbe
 from finn_resnet.generation.registry import generates
 from finn_resnet.generation.requant_config import requant_config
 from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
-
-_FORK_STAGES = 2
-_ADD_STAGES = 6
-_REQUANT_STAGES = 6
-_ADAPTER_STAGES = 3
+from finn_resnet.parallelism.coefficients import coefficient
 
 
 @generates("StreamFork", header="elementwise.hpp")
@@ -27,7 +23,9 @@ def fork_code(node: NodeContext) -> NodeCode:
     ports = ", ".join([node.stream_in(), *(node.stream_out(i) for i in outputs)])
     call = f"fr::stream_fork<{node.config}>({ports})"
     return NodeCode(
-        node.name, [struct], tasks=[TaskCall(node.name, call, "StreamFork", _FORK_STAGES)]
+        node.name,
+        [struct],
+        tasks=[TaskCall(node.name, call, "StreamFork", coefficient("fork_stages"))],
     )
 
 
@@ -60,7 +58,7 @@ def add_code(node: NodeContext) -> NodeCode:
     return NodeCode(
         node.name,
         [*requant.structs, struct],
-        tasks=[TaskCall(node.name, call, "StreamAdd", _ADD_STAGES)],
+        tasks=[TaskCall(node.name, call, "StreamAdd", coefficient("add_stages"))],
         probes=[picture_probe(node)],
     )
 
@@ -84,7 +82,7 @@ def requant_code(node: NodeContext) -> NodeCode:
     return NodeCode(
         node.name,
         [*requant.structs, struct],
-        tasks=[TaskCall(node.name, call, "StreamRequant", _REQUANT_STAGES)],
+        tasks=[TaskCall(node.name, call, "StreamRequant", coefficient("requant_stages"))],
         probes=[picture_probe(node)],
     )
 
@@ -101,7 +99,7 @@ def adapter_code(node: NodeContext) -> NodeCode:
     ]
     struct = config_struct(node.config, doc, constants, types)
     call = f"fr::width_adapter<{node.config}>({node.stream_in()}, {node.stream_out()})"
-    task = TaskCall(node.name, call, "StreamWidthAdapter", _ADAPTER_STAGES)
+    task = TaskCall(node.name, call, "StreamWidthAdapter", coefficient("adapter_stages"))
     return NodeCode(node.name, [struct], tasks=[task])
 
 

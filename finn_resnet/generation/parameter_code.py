@@ -16,13 +16,13 @@ from finn_resnet.generation.task_code import (
     TaskCall,
     WeightMemory,
 )
+from finn_resnet.parallelism.coefficients import coefficient
 
 _MEMORY = {
     "lut": "type=rom_1p impl=lutram",
     "bram": "type=rom_1p impl=bram",
     "uram": "type=ram_s2p impl=uram",
 }
-_STAGES = 3
 _BEAT = "fr::parameter_beat"
 
 DISTRIBUTOR = "parameter_distributor"
@@ -143,7 +143,7 @@ def _function(node: NodeContext, memory: WeightMemory, mem_style: str) -> str:
 def _task(node: NodeContext, memory: WeightMemory) -> TaskCall:
     streams = [*([memory.load_stream] if memory.loaded else []), node.stream_out()]
     call = f"{node.name}_memory({', '.join(streams)})"
-    return TaskCall(node.name, call, "ParameterStream", _STAGES)
+    return TaskCall(node.name, call, "ParameterStream", coefficient("parameter_stages"))
 
 
 def _load_stream(memory: WeightMemory) -> StreamDeclaration:
@@ -179,7 +179,7 @@ def distributor_code(memories: list[WeightMemory], port: str) -> NodeCode:
         ]
     )
     call = f"{DISTRIBUTOR}_task({', '.join([port, *(m.load_stream for m in memories)])})"
-    task = TaskCall(DISTRIBUTOR, call, "ParameterDistributor", _STAGES)
+    task = TaskCall(DISTRIBUTOR, call, "ParameterDistributor", coefficient("parameter_stages"))
     return NodeCode(DISTRIBUTOR, functions=[function], tasks=[task])
 
 

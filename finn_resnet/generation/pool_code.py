@@ -8,8 +8,7 @@ from finn_resnet.generation.project_file import ProjectProbe
 from finn_resnet.generation.registry import generates
 from finn_resnet.generation.requant_config import requant_config
 from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
-
-_STAGES = 6
+from finn_resnet.parallelism.coefficients import coefficient
 
 
 @generates("StreamPool", header="pool.hpp")
@@ -44,7 +43,7 @@ def pool_code(node: NodeContext) -> NodeCode:
     return NodeCode(
         node.name,
         [*requant.structs, struct],
-        tasks=[TaskCall(node.name, call, "StreamPool", _STAGES)],
+        tasks=[TaskCall(node.name, call, "StreamPool", coefficient("pool_stages"))],
         probes=[
             ProjectProbe(node.probe_id, node.name, "total", (1, oh, ow, ch), out_lanes, ch_par)
         ],

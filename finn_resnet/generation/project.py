@@ -24,8 +24,9 @@ from finn_resnet.generation.project_file import (
     ProjectTensor,
 )
 from finn_resnet.generation.registry import library_folder
-from finn_resnet.generation.task_code import StreamDeclaration, WeightMemory
+from finn_resnet.generation.task_code import StreamDeclaration, TaskCall, WeightMemory
 from finn_resnet.output_folder import HLS_FOLDER, staged_files
+from finn_resnet.parallelism.coefficients import coefficient
 from finn_resnet.top_name import check_top_name
 from finn_resnet.transformation.set_stream_depths import DEPTHS_PROPERTY
 
@@ -133,12 +134,17 @@ def describe_project(network: Network, top: str, directory: Path) -> Project:
             _tensor(edge) for edge in network.edges if edge.kind in ("activation", "skip")
         ),
         tasks=tuple(
-            ProjectTask(task.name, code.name, task.kind, task.pipeline_depth)
+            ProjectTask(task.name, code.name, task.kind, _stages(task))
             for code in network.nodes
             for task in code.tasks
         ),
         probes=tuple(probe for code in network.nodes for probe in code.probes),
     )
+
+
+def _stages(task: TaskCall) -> int:
+    """Pipeline stages of a task: what a vendor's tool has reported, else the model's."""
+    return int(coefficient("task_depths").get(task.name, task.pipeline_depth))
 
 
 def _parameters(memories: list[WeightMemory]) -> ProjectParameters | None:

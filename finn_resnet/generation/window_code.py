@@ -10,9 +10,8 @@ from finn_resnet.generation.edges import window_shape
 from finn_resnet.generation.registry import generates
 from finn_resnet.generation.task_code import NodeCode, NodeContext, StreamDeclaration, TaskCall
 from finn_resnet.generation.window_chain import Chain, WindowShape, tap_depth, window_chains
+from finn_resnet.parallelism.coefficients import coefficient
 
-_SLICE_STAGES = 2
-_PAD_STAGES = 2
 # Vitis HLS keeps FIFOs up to this size in shift registers; longer links follow link_style.
 _SHIFT_REGISTER_BITS = 1024
 
@@ -46,7 +45,9 @@ def _slice_code(node: NodeContext, shape: WindowShape) -> NodeCode:
         code.tasks += _chain_tasks(node, shape, chain)
     code.streams = streams.declared
     pad = f"fr::window_pad<{node.config}>({node.name}_tap, {node.stream_out()})"
-    code.tasks.append(TaskCall(f"{node.name}_pad", pad, "WindowBuffer", _PAD_STAGES))
+    code.tasks.append(
+        TaskCall(f"{node.name}_pad", pad, "WindowBuffer", coefficient("window_stages"))
+    )
     return code
 
 
@@ -86,7 +87,7 @@ def _row_task(node: NodeContext, shape: WindowShape, index: int) -> TaskCall:
     else:
         suffix = "_last"
     call = f"fr::window_row{suffix}<{node.config}, {index}>({', '.join(ports)})"
-    return TaskCall(f"{name}_row_{index}", call, "WindowBuffer", _SLICE_STAGES)
+    return TaskCall(f"{name}_row_{index}", call, "WindowBuffer", coefficient("window_stages"))
 
 
 def _struct(
@@ -150,7 +151,7 @@ def _chain_tasks(node: NodeContext, shape: WindowShape, chain: Chain) -> list[Ta
         suffix, ports = ("_forward", f"{lane_in}, {forward}") if forward else ("", lane_in)
         call = f"fr::window_drain{suffix}<{node.config}, {chain.lane}>({ports})"
         name = f"{node.name}_drain_{chain.lane}"
-        return [TaskCall(name, call, "WindowBuffer", _SLICE_STAGES)]
+        return [TaskCall(name, call, "WindowBuffer", coefficient("window_stages"))]
     tasks = []
     used = shape.used_columns
     for position, item in enumerate(chain.slices):
@@ -164,5 +165,5 @@ def _chain_tasks(node: NodeContext, shape: WindowShape, chain: Chain) -> list[Ta
         suffix = "" if target else "_last"
         call = f"fr::window_slice{suffix}<{node.config}, {item.row}, {item.column}>({ports})"
         name = f"{node.name}_slice_{item.row}_{item.column}"
-        tasks.append(TaskCall(name, call, "WindowBuffer", _SLICE_STAGES))
+        tasks.append(TaskCall(name, call, "WindowBuffer", coefficient("window_stages")))
     return tasks

@@ -44,6 +44,9 @@ _LEAST_PER_ENGINE = 40
 # Fewest candidates an engine keeps in the MILP, whatever their reduced cost.
 _LEAST_KEPT = 6
 _UNTRIED = object()
+# LUTs that candidates mixed by the linear relaxation may take, as a share of the cap. With more,
+# whole candidates hardly ever fit, and the solver takes longest to find that out.
+_FULLEST_RELAXATION = 0.98
 # Share of its flip-flops that a candidate may save over another and still be left out.
 _FF_SLACK = 0.2
 # Candidates whose reduced cost exceeds this share of the relaxation's optimum are left out, and the
@@ -189,7 +192,7 @@ class ChoiceProblem:
     def _few_luts(self, reach: float, gap: float) -> list[EngineFactors] | None:
         objective = self._shares[RESOURCE_NAMES.index("lut")]
         relaxation = self._relaxed(objective)
-        if relaxation.status != 0:
+        if relaxation.status != 0 or relaxation.fun > _FULLEST_RELAXATION:
             return None
         found = self._integral(objective, relaxation, reach, gap)
         return found.factors if found else None

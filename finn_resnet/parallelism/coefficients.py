@@ -64,6 +64,17 @@ def replaced_coefficients(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[
         _forget()
 
 
+@contextmanager
+def calibrated(path: str | Path | None) -> Iterator[None]:
+    """Use the entries of a coefficients file, None for the shipped ones.
+
+    Raises:
+        UserError: see `read_coefficients`.
+    """
+    with replaced_coefficients(read_coefficients(path) if path is not None else {}):
+        yield
+
+
 def _forget() -> None:
     for kept in _kept:
         kept.cache_clear()
@@ -115,7 +126,9 @@ def _is_amount(value: Any) -> bool:
 
 
 def _alike(value: Any, shipped: Any) -> bool:
-    """Whether ``value`` has the form of ``shipped``: an amount, or the same nested list of them."""
+    """Whether ``value`` has the form of ``shipped``: an amount, a table or nested list of them."""
+    if isinstance(shipped, dict):
+        return isinstance(value, dict) and all(_is_amount(v) for v in value.values())
     if not isinstance(shipped, list):
         return _is_amount(value)
     return isinstance(value, list) and len(value) > 0 and all(_alike(v, shipped[0]) for v in value)

@@ -23,6 +23,7 @@ SECTIONS = (
     "simulation",
     "verification",
     "optimisations",
+    "calibration",
     "timings_s",
 )
 
