@@ -25,6 +25,7 @@ ROOMS = (
     "verification",
     "report",
     "build",
+    "calibration",
     "training",
     "evaluation",
     "commands",

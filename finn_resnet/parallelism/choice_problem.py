@@ -46,7 +46,7 @@ _LEAST_KEPT = 6
 _UNTRIED = object()
 # LUTs that candidates mixed by the linear relaxation may take, as a share of the cap. With more,
 # whole candidates hardly ever fit, and the solver takes longest to find that out.
-_FULLEST_RELAXATION = 0.98
+_FULLEST_RELAXATION = 0.95
 # Share of its flip-flops that a candidate may save over another and still be left out.
 _FF_SLACK = 0.2
 # Candidates whose reduced cost exceeds this share of the relaxation's optimum are left out, and the
