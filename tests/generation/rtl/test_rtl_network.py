@@ -12,7 +12,7 @@ from finn_resnet.generation.rtl.rtl_network import build_rtl, fifo_module
 from finn_resnet.numerics.requantiser import AffineStage, Requantiser
 from tests.rtl.bench import Bench, Device, Run, Stream, picture_tokens
 from tests.rtl.test_dma import frame_bytes
-from tests.stream_graphs import INT8, UINT8, StreamGraph, expected_codes, shift_to
+from tests.stream_graphs import INT8, UINT8, FusedGraph, StreamGraph, expected_codes, shift_to
 
 
 def network_bench(graph: StreamGraph, folder: Path, frames: int = 3) -> Bench:
@@ -56,6 +56,35 @@ def tasks_without_weights() -> StreamGraph:
     total = g.add("join", g.adapt(window_pool, 1, 5), b, (0, 1), shift_to(INT8, 1))
     g.output(g.global_pool("mean", total, "average", shift_to(INT8, 5)))
     return g
+
+
+def residual_network(graph: StreamGraph) -> StreamGraph:
+    """A residual block with a merged downsample, one with a plain skip, ragged factors."""
+    g = graph
+    x = g.input((6, 8, 3), UINT8, lanes=1, ch_par=3)
+    (x,) = g.conv(*("first", x, g.random_weights(5, 3, 3, 3)), pads=(1, 1, 1, 1), factors=(2, 3, 2))
+    out, down = g.conv(
+        *("conv0", x, g.random_weights(6, 3, 3, 5)),
+        **{"stride": (2, 2), "pads": (1, 1, 1, 1), "factors": (3, 2, 2)},
+        **{"ds_weights": g.random_weights(6, 1, 1, 5), "ds_tap": (1, 1)},
+    )
+    (x,) = g.conv(
+        *("conv1", out, g.random_weights(6, 3, 3, 6)),
+        **{"pads": (1, 1, 1, 1), "factors": (2, 2, 1), "skip": down, "skip_form": "accumulator"},
+    )
+    x = g.global_pool("mean", x, "average", shift_to(INT8, 3))
+    (x,) = g.conv("classifier", x, g.random_weights(4, 1, 1, 6), factors=(1, 2, 1))
+    g.output(x)
+    return g
+
+
+@pytest.mark.parametrize("kind", [StreamGraph, pytest.param(FusedGraph, marks=pytest.mark.slow)])
+def test_residual_network(kind, tmp_path):
+    """Streamed weights, and weights inside the convolutions."""
+    graph = residual_network(kind(4))
+    bench = network_bench(graph, tmp_path)
+    runs = bench.run(stalled=2, idle=3000)
+    assert same(runs, bench) == []
 
 
 def same(runs: list[Run], bench: Bench) -> list[str]:
