@@ -196,7 +196,7 @@ class HardwareOp(CustomOp):
         # qonnx asks at every access of an attribute; the answer belongs to the class.
         kind = type(self)
         if "_attribute_types" not in kind.__dict__:
-            depths = {} if self.is_host else {"out_depths": ("ints", False, [])}
+            depths: AttributeTypes = {} if self.is_host else {"out_depths": ("ints", False, [])}
             kind._attribute_types = {**self.attributes(), **depths}
         return kind._attribute_types
 

@@ -100,8 +100,9 @@ class StreamAdd(ElementwiseOp):
         shift_a, shift_b = self.attrs("shift_a", "shift_b")
         return [self.requantiser()((inputs[0] << shift_a) + (inputs[1] << shift_b))]
 
-    def total_range(self, a: Range, b: Range) -> Range:
+    def total_range(self, *codes: Range) -> Range:
         """Range of the aligned sum before requantisation."""
+        a, b = codes
         return a.shifted(self.get_nodeattr("shift_a")).plus(b.shifted(self.get_nodeattr("shift_b")))
 
     def output_ranges(self, inputs: list[Range | None]) -> list[Range | None]:

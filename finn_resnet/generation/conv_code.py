@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import ceil, log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -226,7 +226,7 @@ def _task(node: NodeContext, constants: dict[str, Member]) -> TaskCall:
     return TaskCall(node.name, call, "StreamConv", _pipeline_depth(constants))
 
 
-def _pipeline_depth(constants: dict[str, Member]) -> int:
+def _pipeline_depth(constants: dict[str, Any]) -> int:
     """Modelled stages: operand registers, cascade or adder tree, accumulate, requantise, write."""
     ends = [0, *constants["chain_end"]]
     longest = max(b - a for a, b in pairwise(ends))

@@ -215,7 +215,7 @@ _LISTS = {
 
 
 def _parse(content: dict[str, Any], folder: Path) -> Project:
-    lists = {
+    lists: dict[str, Any] = {
         key: tuple(_record(kind, item) for item in content.pop(key)) for key, kind in _LISTS.items()
     }
     parameters = content.pop("parameters")

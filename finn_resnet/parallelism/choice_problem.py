@@ -43,7 +43,6 @@ _MOST_CANDIDATES = 4000
 _LEAST_PER_ENGINE = 40
 # Fewest candidates an engine keeps in the MILP, whatever their reduced cost.
 _LEAST_KEPT = 6
-_UNTRIED = object()
 # LUTs that candidates mixed by the linear relaxation may take, as a share of the cap. With more,
 # whole candidates hardly ever fit, and the solver takes longest to find that out.
 _FULLEST_RELAXATION = 0.95
@@ -94,7 +93,8 @@ class ChoiceProblem:
             if not choice
         ]
         self._relaxation: OptimizeResult | None = None
-        self._fit: list[EngineFactors] | object | None = _UNTRIED
+        self._fit: list[EngineFactors] | None = None
+        self._fit_tried = False
         if not self.blocked:
             self._build()
 
@@ -185,7 +185,8 @@ class ChoiceProblem:
         """Factors of each engine within the capacity, with few LUTs; None if none are found."""
         if self.blocked:
             return None
-        if self._fit is _UNTRIED:
+        if not self._fit_tried:
+            self._fit_tried = True
             self._fit = self._few_luts(_FIT_REACH, _FIT_GAP)
         return self._fit
 

@@ -176,7 +176,8 @@ class ParallelismSearch:
 
     def _multiplier_bound(self) -> float:
         """Cycles per frame if all DSPs (two products) and LUTs did nothing but multiply."""
-        macs = sum(e.shape.macs for e in self._network.engines if isinstance(e, ConvEngine))
+        engines: list[ConvEngine] = [e for e in self._network.engines if isinstance(e, ConvEngine)]
+        macs = sum(engine.shape.macs for engine in engines)
         product = multiplier_cost(*_TYPICAL_BITS).lut
         products = 2 * self._capacity.dsp + self._capacity.lut / product
         return macs / max(products, 1.0)

@@ -125,11 +125,10 @@ def _paper_form(before: Requantiser, after: Requantiser) -> Requantiser | None:
 
     It needs a single shift before the addition and a shift right after it.
     """
-    single = len(before.stages) == 1 and isinstance(before.stages[0], ShiftStage)
-    if not single or before.stages[0].shift < 0:
+    if len(before.stages) != 1 or not after.stages:
         return None
-    if not after.stages or not isinstance(after.stages[0], ShiftStage):
+    single, first = before.stages[0], after.stages[0]
+    if not isinstance(single, ShiftStage) or single.shift < 0 or not isinstance(first, ShiftStage):
         return None
-    first = after.stages[0]
-    shifted = replace(first, shift=first.shift + before.stages[0].shift)
+    shifted = replace(first, shift=first.shift + single.shift)
     return Requantiser((shifted, *after.stages[1:]))

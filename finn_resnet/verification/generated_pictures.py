@@ -82,7 +82,7 @@ def _saturating(
     """For convolutions of the input's shape: the picture whose windows give the largest and the
     smallest sum of one output channel, repeated all over.
     """
-    pictures = []
+    pictures: list[np.ndarray] = []
     for node in nodes_of(model, "StreamConv"):
         op: StreamConv = as_op(node)
         if op.attrs("ih", "iw", "ich") != shape or pictures:
