@@ -17,6 +17,7 @@ from finn_resnet.commands.build import build
 from finn_resnet.commands.calibrate import calibrate
 from finn_resnet.commands.check import check
 from finn_resnet.commands.completion import completion
+from finn_resnet.commands.deploy import deploy
 from finn_resnet.commands.evaluate import evaluate
 from finn_resnet.commands.explore import explore
 from finn_resnet.commands.listings import boards, config_reference, configs, models
@@ -92,6 +93,7 @@ for command in (
     report,
     explore,
     evaluate,
+    deploy,
     train,
     boards,
     models,

@@ -27,7 +27,10 @@ def calls_without_encoding(source: str) -> Iterator[int]:
         opens = isinstance(node.func, ast.Name) and name == "open" and not binary
         if (name in ("read_text", "write_text") or opens) and "encoding" not in given:
             yield node.lineno
-        if "text" in given and not given & {"encoding", "errors"}:
+        as_text = any(
+            k.arg == "text" and getattr(k.value, "value", None) is True for k in node.keywords
+        )
+        if as_text and not given & {"encoding", "errors"}:
             yield node.lineno
 
 

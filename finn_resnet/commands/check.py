@@ -51,19 +51,21 @@ def check(model: str, quiet: bool, verbose: bool, as_json: bool) -> int:
 def _print_json(path: Path, model: Any, findings: Sequence[Any]) -> None:
     from dataclasses import asdict
 
-    from finn_resnet.lowering.node_mapping import map_nodes
-
-    nodes = [] if findings else [asdict(mapping) for mapping in map_nodes(model)]
+    nodes = [] if findings else [asdict(mapping) for mapping in _mapping(model)]
     print_json({"model": str(path), "findings": [str(f) for f in findings], "nodes": nodes})
+
+
+def _mapping(model: Any) -> Sequence[Any]:
+    from finn_resnet.lowering.node_mapping import map_nodes
+    from finn_resnet.transformation import LowerToHardware
+
+    return map_nodes(model, model.transform(LowerToHardware()))
 
 
 def _print_mapping(model: Any) -> None:
     from rich.table import Table
 
-    from finn_resnet.lowering.node_mapping import map_nodes
-    from finn_resnet.transformation import LowerToHardware
-
     table = Table("node", "operator", "hardware tasks")
-    for mapping in map_nodes(model, model.transform(LowerToHardware())):
+    for mapping in _mapping(model):
         table.add_row(mapping.node, mapping.op, " + ".join(mapping.tasks) or "none: relabels codes")
     console().print(table)

@@ -18,7 +18,10 @@ _RATE = click.FloatRange(min=0, min_open=True)
 _OPTIONS: dict[str, tuple[Any, str]] = {
     "depth": (int, "Depth of the network: 8, 14, 20, ... (6n+2)."),
     "float_epochs": (COUNT, "Epochs of the float network."),
-    "decay_epochs": (COUNT, "Last float epochs, in which the learning rate falls to zero."),
+    "decay_epochs": (
+        COUNT,
+        "Last float epochs, in which the learning rate falls to zero.  [20, at most all]",
+    ),
     "quantised_epochs": (click.IntRange(min=0), "Epochs of fine-tuning with quantisers."),
     "batch_size": (COUNT, "Images per step."),
     "learning_rate": (_RATE, "Learning rate of the float network."),

@@ -78,7 +78,8 @@ KEYS: dict[str, Key] = {
     "folding_config_file": Key(
         Text("a JSON file"),
         'Parallelism set by hand: `{"Defaults": {}, "<node>": {"och_par": 4}}`. '
-        "Replaces the search.",
+        "FINN's `PE` is `och_par`, its `SIMD` is `ich_par` times the taps of the kernel, and its "
+        "`Defaults` may be limited to op types. Replaces the search.",
         finn=True,
         is_input_path=True,
     ),

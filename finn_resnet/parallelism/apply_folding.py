@@ -22,6 +22,7 @@ from finn_resnet.transformation.insert_width_adapters import RemoveWidthAdapters
 Folding = Mapping[str, Mapping[str, Any]]
 
 _DEFAULTS = "Defaults"
+_FINN_SETTINGS = ("PE", "SIMD")
 _MEMORY_SETTINGS = ("mem_style", "ds_mem_style")
 """Of the weights, and of a merged downsample's."""
 
@@ -35,8 +36,9 @@ class ApplyFolding(Transformation):
     buffer_style mem_mode chain``, with a merged downsample ``ds_mem_style``), windowed pools
     (``ch_par ow_par in_lanes link_style buffer_style``) and the InputDMA (``ch_par lanes``); all
     other nodes follow them. ``Defaults`` go to every node that has the setting, factors limited to
-    the node's extent. ``in_lanes`` follows ``ow_par`` unless given. What is not named keeps its
-    value.
+    the node's extent; ``[value, [op types]]`` limits one, as in FINN. FINN's ``PE`` is ``och_par``
+    (or ``ch_par``), its ``SIMD`` is ``ich_par * fh * fw``. ``in_lanes`` follows
+    ``ow_par`` unless given. What is not named keeps its value.
 
     Raises:
         UserError: unknown node or setting (with the nearest name), or illegal value (with the
@@ -57,7 +59,8 @@ class ApplyFolding(Transformation):
         for name, engine in engines.items():
             asked = _limited(engine, defaults)
             for key, value in self._folding.get(name, {}).items():
-                asked[key] = _checked(engine, key, value)
+                own, value = _own_setting(engine, key, value)
+                asked[own] = _checked(engine, own, value)
             chosen[name] = _with_settings(engine, asked)
         write_factors(model, chosen)
         return model, False
@@ -123,10 +126,33 @@ def _check_names(folding: Any, engines: Mapping[str, Engine]) -> None:
             raise UserError(f"folding of node {name!r}: {did_you_mean(name, engines)}")
         if not isinstance(settings, Mapping):
             raise UserError(f"folding of {name!r} = {settings!r} must be a JSON object")
-    known = {key for engine in engines.values() for key in _settings(engine)}
+    known = {key for engine in engines.values() for key in _settings(engine)} | {*_FINN_SETTINGS}
     for key in folding.get(_DEFAULTS, {}):
         if key not in known:
             raise UserError(f"folding default {key!r}: {did_you_mean(key, known)}")
+
+
+def _own_setting(engine: Engine, key: str, value: Any) -> tuple[str, Any]:
+    """FINN's PE and SIMD as our factors; any other setting as it is.
+
+    PE counts output channels computed at once, our ``och_par`` (``ch_par`` of a pool or DMA). SIMD
+    counts operands of a window taken at once; ours takes all ``fh * fw`` taps of ``ich_par``
+    channels, so SIMD = ich_par * fh * fw.
+    """
+    if key not in _FINN_SETTINGS:
+        return key, value
+    settings, op = _settings(engine), as_op(engine.node)
+    if key == "PE":
+        return ("och_par" if "och_par" in settings else "ch_par"), value
+    if "ich_par" not in settings:
+        return key, value
+    taps = op.get_nodeattr("fh") * op.get_nodeattr("fw")
+    if not isinstance(value, int) or value % taps:
+        raise UserError(
+            f"folding of {engine.name!r}: SIMD = {value!r} must be a multiple of its {taps} taps "
+            "(SIMD = ich_par * fh * fw); or give ich_par"
+        )
+    return "ich_par", value // taps
 
 
 def _checked(engine: Engine, key: str, value: Any) -> Any:
@@ -156,6 +182,12 @@ def _limited(engine: Engine, defaults: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     settings = _settings(engine)
     for key, value in defaults.items():
+        # FINN's form: [value, [op types]], "all" for every op.
+        if isinstance(value, list):
+            value, ops = value if len(value) == 2 and isinstance(value[1], list) else (value, [])
+            if engine.node.op_type not in ops and "all" not in ops:
+                continue
+        key, value = _own_setting(engine, key, value)
         if key not in settings:
             continue
         limit = settings[key].limit

@@ -12,8 +12,9 @@ from finn_resnet.errors import UserError
 class TrainingOptions:
     """Options of the recipe; the defaults train an int8 ResNet8.
 
-    `decay_epochs` are the last of the `float_epochs`: the learning rate is constant before them
-    and falls linearly to zero within them. A finished run can thus be resumed with more epochs.
+    `decay_epochs` (20, or all where there are fewer) are the last of the `float_epochs`: the
+    learning rate is constant before them and falls linearly to zero within them. A finished run can
+    thus be resumed with more epochs.
     `plateau_crop` is the side of the crops while the rate is constant: 24 saves 44 % of the
     arithmetic, and the decay epochs on whole images adapt the network to their size.
     """
@@ -22,7 +23,7 @@ class TrainingOptions:
     output_dir: Path
     depth: int = 8
     float_epochs: int = 60
-    decay_epochs: int = 20
+    decay_epochs: int | None = None
     quantised_epochs: int = 6
     batch_size: int = 128
     plateau_crop: int = 32
@@ -40,6 +41,9 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         """Raises UserError on values no run can use."""
+        if self.decay_epochs is None:
+            # Frozen: the default is filled in only here.
+            object.__setattr__(self, "decay_epochs", max(1, min(20, self.float_epochs)))
         if self.float_epochs < 1 or not 0 < self.decay_epochs <= self.float_epochs:
             raise UserError(
                 f"decay_epochs {self.decay_epochs} must lie between 1 and float_epochs "

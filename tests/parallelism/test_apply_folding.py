@@ -48,6 +48,22 @@ def test_export_and_apply_are_inverse(small_net, tmp_path):
     assert export_folding(small_net) != export_folding(chosen)
 
 
+def test_finn_folding_files_are_understood(small_net):
+    finn = {
+        "Defaults": {"PE": [2, ["StreamConv"]], "mem_style": ["lut", ["all"]]},
+        "layer1_0_conv1": {"PE": 4, "SIMD": 2 * 9},
+    }
+    own = {
+        name: {"och_par": 2, "mem_style": "lut"}
+        for name, op in _ops(small_net).items()
+        if op.onnx_node.op_type == "StreamConv"
+    }
+    own["layer1_0_conv1"] |= {"och_par": 4, "ich_par": 2}
+    one, other = (small_net.transform(ApplyFolding(folding)) for folding in (finn, own))
+    assert _ops(one)["layer1_0_conv1"].attrs("och_par", "ich_par") == (4, 2)
+    assert export_folding(one) == export_folding(other)
+
+
 def test_a_merged_downsample_has_its_own_memory(small_net):
     folding = {"layer2_0_conv0": {"mem_style": "bram", "ds_mem_style": "lut"}}
     ops = _ops(small_net.transform(ApplyFolding(folding)))
@@ -74,6 +90,7 @@ def test_a_merged_downsample_has_its_own_memory(small_net):
         ({"layer1_0_conv1": 4}, "JSON object"),
         ({"Defaults": {"parallel": 4}}, "folding default 'parallel'"),
         ({"Defaults": {"och_par": -4}}, "from 1 to"),
+        ({"layer1_0_conv1": {"SIMD": 5}}, "multiple of its 9 taps"),
         ([], "JSON object"),
     ],
 )

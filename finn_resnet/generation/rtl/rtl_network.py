@@ -56,7 +56,7 @@ class RtlNetwork:
         """Write everything, with a copy of the library, into ``folder``; the sources written."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in {**self.sources, **self.memories}.items():
-            (folder / name).write_text(text)
+            (folder / name).write_text(text, encoding="utf-8")
         for path in library_files():
             shutil.copy(path, folder / path.name)
         return [folder / name for name in self.sources]
