@@ -82,7 +82,7 @@ class Bench:
     @cached_property
     def program(self) -> Path:
         """The simulation program."""
-        (self.folder / "bench.sv").write_text(self._wrapper())
+        (self.folder / "bench.sv").write_text(self.wrapper())
         (self.folder / "ports.hpp").write_text(self._port_table())
         sources = [self.folder / "bench.sv", *self.sources]
         return verilate(self.folder, "bench", sources, Path(__file__).with_name("bench.cpp"))
@@ -92,7 +92,7 @@ class Bench:
             for name, (is_input, stream) in device.ports.items():
                 yield index, name, is_input, stream
 
-    def _wrapper(self) -> str:
+    def wrapper(self) -> str:
         """A module with all devices side by side."""
         ports = ["input logic clk", "input logic rst"]
         for index, name, is_input, stream in self._each_port():

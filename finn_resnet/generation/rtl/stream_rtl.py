@@ -63,6 +63,10 @@ def fork_rtl(node: NodeContext) -> RtlNode:
     return RtlNode("stream_fork", parameters, {"in": 0}, {"out": outputs})
 
 
+_WINDOW_DEPTH = 2
+"""Windows of a stream that needs no FIFO: the buffer's output registers pass one every cycle."""
+
+
 def _refused_windows(node: NodeContext) -> list[str]:
     fh, fw, stride, pads, ow_par, ih = node.op.attrs("fh", "fw", "stride", "pads", "ow_par", "ih")
     columns = fw + (ow_par - 1) * stride[1]
@@ -85,7 +89,8 @@ def window_rtl(node: NodeContext) -> RtlNode:
         "BLOCK": int(link_style == "bram" and _deep(node)),
     }
     outputs = {"window": (0,)} | ({"forward": (1,)} if len(node.outputs) > 1 else {})
-    return RtlNode("window_buffer", parameters, {"in": 0}, outputs, held=("window",))
+    held = ("window",) if node.outputs[0].depth <= _WINDOW_DEPTH else ()
+    return RtlNode("window_buffer", parameters, {"in": 0}, outputs, held)
 
 
 def _deep(node: NodeContext) -> bool:

@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from finn_resnet.custom_ops import custom_op
+from finn_resnet.custom_ops.base import HardwareOp, SearchRole
 from finn_resnet.errors import UserError
+from finn_resnet.generation.rtl.registry import GENERATORS
 from finn_resnet.generation.rtl.rtl_network import build_rtl, fifo_module
 from finn_resnet.numerics.requantiser import AffineStage, Requantiser
 from tests.rtl.bench import Bench, Device, Run, Stream, picture_tokens
@@ -112,3 +115,14 @@ def test_refuses_everything_at_once(monkeypatch):
         monkeypatch.delitem(registry.GENERATORS, op_type)
     with pytest.raises(UserError, match=r"'split'.*StreamFork.*'mean'.*StreamPool"):
         build_rtl(tasks_without_weights().model(), "network")
+
+
+def test_every_hardware_operator_has_rtl():
+    """All operators that a graph between the host nodes may hold."""
+    hardware = {
+        name
+        for name, op in custom_op.items()
+        if issubclass(op, HardwareOp) and op.role is not SearchRole.HOST
+    }
+    assert {"StreamConv", "StreamPool"} < hardware
+    assert hardware - set(GENERATORS) == set()
