@@ -233,7 +233,8 @@ class _BranchCircuit:
         skip, initial = self._branch.skip, f"{bits}'d0"
         if skip is not None and skip.form == "accumulator":
             initial = self._skip_value(place, bits, self._time - 1)
-        self._adder(name, (sum_name, sum_bits), bits, initial, self._time, self._sizes.in_groups)
+        groups, shift = self._sizes.in_groups, self._branch.mac.sum_shift
+        self._adder(name, (sum_name, sum_bits), bits, initial, self._time, groups, shift)
         return name
 
     def _joined(self, place: tuple[int, int], code: tuple[str, Range], time: int) -> str:
@@ -244,20 +245,26 @@ class _BranchCircuit:
         width = signed_bits(codes)
         wide = self._circuit.wire("joined", width, shifted(signal, codes, width, 0), signed=True)
         initial = self._skip_value(place, bits, time - 1)
-        self._adder(name, (wide, width), bits, initial, time, 1)
+        self._adder(name, (wide, width), bits, initial, time, 1, branch.skip.acc_shift)
         return name
 
     def _adder(
-        self, name: str, value: tuple[str, int], bits: int, initial: str, time: int, groups: int
+        self,
+        name: str,
+        value: tuple[str, int],
+        bits: int,
+        initial: str,
+        time: int,
+        groups: int,
+        shift: int,
     ) -> None:
-        """``name`` = accumulator of ``value``, which is there at ``time``, from ``initial``."""
-        skip = self._branch.skip
+        """``name`` = accumulator of ``value * 2^shift``, which is there at ``time``."""
         self._circuit.instance(
             "conv_accumulator",
             f"{name}_sum",
             {
                 **{"SUM_BITS": value[1], "ACC_BITS": bits, "IN_GROUPS": groups},
-                **{"OUT_GROUPS": self._sizes.out_groups, "SHIFT": skip.acc_shift if skip else 0},
+                **{"OUT_GROUPS": self._sizes.out_groups, "SHIFT": shift},
             },
             {
                 "valid": self._circuit.delayed("step", 1, time, cleared=True),
