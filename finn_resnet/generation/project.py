@@ -134,7 +134,7 @@ def describe_project(network: Network, top: str, directory: Path) -> Project:
             _tensor(edge) for edge in network.edges if edge.kind in ("activation", "skip")
         ),
         tasks=tuple(
-            ProjectTask(task.name, code.name, task.kind, _stages(task))
+            ProjectTask(task.name, code.name, task.kind, _stages(task), task.pipeline_style)
             for code in network.nodes
             for task in code.tasks
         ),

@@ -111,12 +111,16 @@ class ProjectTensor:
 
 @dataclass(frozen=True)
 class ProjectTask:
-    """A task of the top function; ``pipeline_depth`` (a model) from its reads to its writes."""
+    """A task of the top function; ``pipeline_depth`` (a model) from its reads to its writes.
+
+    ``pipeline_style`` is ``stp`` (stalls as a whole), ``frp`` or ``flp`` (drain).
+    """
 
     name: str
     node: str
     kind: str
     pipeline_depth: int
+    pipeline_style: str = "stp"
 
 
 @dataclass(frozen=True)

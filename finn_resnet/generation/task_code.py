@@ -39,12 +39,16 @@ class StreamDeclaration:
 
 @dataclass(frozen=True)
 class TaskCall:
-    """One FR_TASK line; ``pipeline_depth`` is a modelled number of stages, read to write."""
+    """One FR_TASK line; ``pipeline_depth`` is a modelled number of stages, read to write.
+
+    ``pipeline_style`` is that of its loop's pragma (docs/simulation.md gives the reason).
+    """
 
     name: str
     call: str
     kind: str
     pipeline_depth: int
+    pipeline_style: str = "stp"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ UNLIMITED = 1 << 40
 
 @dataclass
 class RunSettings:
-    """Depths (tokens) by FIFO, pipeline depths and frame spreads (cycles) by task."""
+    """Depths (tokens) by FIFO; pipeline depths, styles and frame spreads (cycles) by task."""
 
     depths: dict[str, int]
     pipeline_depths: dict[str, int] = field(default_factory=dict)
@@ -30,12 +30,14 @@ class RunSettings:
     spread: dict[str, int] = field(default_factory=dict)
     ends: dict[str, tuple[str, str]] = field(default_factory=dict)
     growable: Iterable[str] = ()
+    styles: dict[str, str] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
         """Write the file."""
         lines = [f"restart {self.restart}"]
         lines += [f"depth {name} {depth}" for name, depth in self.depths.items()]
         lines += [f"pipeline {name} {depth}" for name, depth in self.pipeline_depths.items()]
+        lines += [f"style {name} {style}" for name, style in self.styles.items() if style != "stp"]
         lines += [f"spread {name} {cycles}" for name, cycles in self.spread.items()]
         lines += [f"ends {name} {a} {b}" for name, (a, b) in self.ends.items() if a and b]
         lines += [f"grow {name}" for name in self.growable]

@@ -123,7 +123,8 @@ def project_settings(
         if depth < 0:
             raise UserError(f"pipeline depth {depth} of task '{name}' must be at least 0")
         pipelines[name] = depth
-    return RunSettings(fifo_depths(project, depths), pipelines, restart)
+    styles = {task.name: task.pipeline_style for task in project.tasks}
+    return RunSettings(fifo_depths(project, depths), pipelines, restart, styles=styles)
 
 
 class TimedRun:

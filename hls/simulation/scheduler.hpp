@@ -75,8 +75,9 @@ class Scheduler {
     Task& task = tasks.emplace_back(name, body);
     task.pipeline_depth = settings.pipeline_depth(task.name);
     task.restart = settings.restart;
+    task.drains = settings.drains(task.name);
     task.suspend = [] { instance().suspend(); };
-    task.wake = [](Task* woken) { instance().ready_.push_back(woken); };
+    task.wake = [](Task* woken) { instance().make_ready(woken); };
   }
 
   Task& current() {
@@ -96,7 +97,7 @@ class Scheduler {
     circle.clear();
     for (auto task = tasks.rbegin(); task != tasks.rend(); ++task) {
       task->fiber = std::make_unique<Fiber>(&Scheduler::enter, &*task);
-      ready_.push_back(&*task);
+      make_ready(&*task);
     }
     resume();
     while (!finished() && !interrupted()) {
@@ -143,10 +144,17 @@ class Scheduler {
     Fiber::switch_to(self, *next);
   }
 
+  void make_ready(Task* task) {
+    if (task->queued) return;
+    task->queued = true;
+    ready_.push_back(task);
+  }
+
   // The task made ready last goes on first: what woke it is still in the processor's cache.
   Fiber& take_ready() {
     current_ = ready_.back();
     ready_.pop_back();
+    current_->queued = false;
     return *current_->fiber;
   }
 
@@ -178,14 +186,14 @@ class Scheduler {
   // Lets the network run on without limits. A stream's ends become known when they are first used,
   // so afterwards the circle of waits can be closed; and a network that still stops lacks tokens.
   void unbind_depths() {
-    for (Channel* channel : channels) channel->depth = kUnlimited;
-    for (Task& task : tasks) {
-      if (task.wait == Wait::kFull) wake_writer(*task.waiting_for);
+    for (Channel* channel : channels) {
+      channel->depth = kUnlimited;
+      if (channel->waiting_writer != nullptr) wake_writer(*channel);
     }
   }
 
   void wake_writer(Channel& channel) {
-    ready_.push_back(channel.waiting_writer);
+    make_ready(channel.waiting_writer);
     channel.waiting_writer = nullptr;
   }
 

@@ -17,6 +17,7 @@ namespace sim {
 /// Text file, one setting a line, names as in FR_NAMED and FR_TASK:
 ///   depth STREAM N          depth in tokens in place of the built one
 ///   pipeline TASK N         cycles from an iteration's reads to its writes (default 0)
+///   style TASK S            its pipeline: stp stalls as a whole (default), frp and flp drain
 ///   restart N               idle cycles between a drained pipeline and the next frame (default 0)
 ///   grow STREAM             may grow when it is full on a cycle of waiting tasks
 ///   spread TASK N           replay only: a frame's iterations spaced evenly over N cycles
@@ -40,6 +41,8 @@ class Settings {
     const auto found = pipeline_depths_.find(task);
     return found == pipeline_depths_.end() ? built : found->second;
   }
+
+  bool drains(const std::string& task) const { return draining_.count(task) > 0; }
 
   std::int64_t spread(const std::string& task) const {
     const auto found = spreads_.find(task);
@@ -67,6 +70,12 @@ class Settings {
     if (key == "restart") return static_cast<bool>(words >> restart) && restart >= 0;
     words >> name;
     if (key == "grow") return growable.insert(name).second;
+    if (key == "style") {
+      std::string style;
+      words >> style;
+      if (style == "frp" || style == "flp") draining_.insert(name);
+      return style == "stp" || style == "frp" || style == "flp";
+    }
     if (key == "ends") {
       Ends pair;
       if (!(words >> pair.writer >> pair.reader)) return false;
@@ -92,6 +101,7 @@ class Settings {
   std::map<std::string, std::uint64_t> depths_;
   std::map<std::string, std::int64_t> pipeline_depths_;
   std::map<std::string, std::int64_t> spreads_;
+  std::set<std::string> draining_;
 };
 
 }  // namespace sim

@@ -17,9 +17,19 @@
 /// region is called anew per frame, its loop does not rewind): the next frame's first iteration
 /// comes pipeline_depth + 1 + restart cycles after this frame's last one. The equations have one
 /// least solution, so the cycles do not depend on the order in which fibers run.
+///
+/// A task that `drains` (Vitis HLS `style=frp` and `flp`) lets its iterations go on while a read
+/// finds no token: with R_k when iteration k reads and W_k when its writes leave,
+///
+///   R_k >= R_{k-1} + II, and write time of every token read, + 1
+///   W_k >= R_k + pipeline_depth, W_{k-1} + 1, and read time of the token `depth` earlier, + 1
+///   R_k >= W_{k-n}, n = pipeline_depth / II rounded up: as many iterations as it has stages
+///
+/// A stalling task's times meet all of these, so a task that drains is never later.
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,6 +77,8 @@ class Task {
   const TaskBody body;
   Cycle pipeline_depth = 0;
   Cycle restart = 0;
+  bool drains = false;
+  bool queued = false;  ///< made ready, not running yet
   Suspend suspend = nullptr;
   Wake wake = nullptr;
   std::unique_ptr<Fiber> fiber;
@@ -96,10 +108,16 @@ class Task {
   /// `interval` (II) cycles later.
   [[gnu::noinline]] void iteration(Cycle interval) {
     if (open_) {
-      step(clock_);
+      if (drains_now()) {
+        start();
+      } else {
+        step(clock_);
+      }
       clock_ += interval_;
     }
-    while (!writes_.empty() && writes_.front().due < clock_) step(writes_.front().due);
+    while (!drains_now() && !writes_.empty() && writes_.front().due < clock_) {
+      step(writes_.front().due);
+    }
     open_ = true;
     interval_ = interval;
     if (recording_ != nullptr) recording_->begin_iteration(interval);
@@ -111,8 +129,13 @@ class Task {
     if (channel.reader != this) bind(channel, channel.reader, "read");
     if (!open_ || channel.taken != channel.released) bad_access(channel, "reads");
     while (channel.taken == channel.committed) {
+      Channel* const full = drains_now() ? drain() : nullptr;
+      if (full != nullptr) full->waiting_writer = this;
       channel.waiting_reader = this;
       wait_for(channel, Wait::kEmpty);
+      // Whichever came first has taken its mark away.
+      channel.waiting_reader = nullptr;
+      if (full != nullptr) full->waiting_writer = nullptr;
     }
     require(channel.write_time(channel.taken) + 1, channel, Wait::kEmpty);
     ++channel.taken;
@@ -128,6 +151,7 @@ class Task {
     ++channel.issued;
     if (recording_ != nullptr) recording_->write(channel.number);
     writes_.push({clock_ + pipeline_depth, &channel});
+    ++open_writes_;
   }
 
  private:
@@ -195,10 +219,87 @@ class Task {
     needed_kind_ = kind;
   }
 
+  // Without stages there is nothing to drain: such a task stalls either way.
+  bool drains_now() const { return drains && pipeline_depth > 0; }
+
+  /// The open iteration of a task that drains reads, when it can.
+  void start() {
+    FrameRecord& frame = frames.back();
+    const std::size_t room = static_cast<std::size_t>((pipeline_depth + interval_ - 1) / interval_);
+    Cycle time = std::max(next_start_, needed_);
+    if (needed_ > next_start_) {
+      frame.stalled_on_input += needed_ - next_start_;
+      needed_by_->empty_stalls += needed_ - next_start_;
+    }
+    while (inside_.size() >= room) leave();
+    if (left_.size() >= room) time = std::max(time, left_[left_.size() - room]);
+    while (left_.size() > room) left_.pop_front();
+    for (Channel* channel : reads_) {
+      channel->release(time);
+      if (channel->waiting_writer != nullptr) wake_up(channel->waiting_writer);
+    }
+    reads_.clear();
+    inside_.push_back({time + pipeline_depth, open_writes_});
+    open_writes_ = 0;
+    next_start_ = time + interval_;
+    stalls_ = time - clock_;
+    if (frame.begin < 0) frame.begin = time;
+    frame.end = std::max(frame.end, time);
+  }
+
+  /// Lets iterations out as far as their slots are known; the stream whose slot is not, if any.
+  Channel* drain() {
+    while (!inside_.empty()) {
+      for (std::size_t i = 0; i < inside_.front().writes; ++i) {
+        if (!writes_[i].channel->slot_known()) return writes_[i].channel;
+      }
+      leave();
+    }
+    return nullptr;
+  }
+
+  /// The oldest iteration inside leaves, when it can.
+  void leave() {
+    const Inside oldest = inside_.front();
+    Cycle time = std::max(oldest.leaves, last_left_ + 1);
+    for (std::size_t i = 0; i < oldest.writes; ++i) {
+      Channel& channel = *writes_[i].channel;
+      while (!channel.slot_known()) {
+        channel.waiting_writer = this;
+        wait_for(channel, Wait::kFull);
+      }
+      const Cycle stall = channel.slot_time() - time;
+      if (stall > 0) {
+        time += stall;
+        channel.full_stalls += stall;
+        frames.back().stalled_on_output += stall;
+      }
+    }
+    for (std::size_t i = 0; i < oldest.writes; ++i) {
+      Channel* channel = writes_[i].channel;
+      channel->commit(time);
+      if (channel->waiting_reader != nullptr) wake_up(channel->waiting_reader);
+    }
+    writes_.pop(oldest.writes);
+    inside_.pop_front();
+    left_.push_back(time);
+    last_left_ = time;
+    if (oldest.writes > 0) frames.back().end = std::max(frames.back().end, time);
+  }
+
   // The loop ends when its last iteration has passed every stage.
   void end_frame() {
     if (!open_) return;
     if (recording_ != nullptr) recording_->end_iteration();
+    if (drains_now()) {
+      start();
+      while (!inside_.empty()) leave();
+      left_.clear();
+      next_start_ = std::max(next_start_, last_left_ + 1 + restart);
+      clock_ += interval_;
+      open_ = false;
+      return;
+    }
     step(clock_);
     while (!writes_.empty()) step(writes_.front().due);
     clock_ += std::max(pipeline_depth + 1 + restart, interval_);
@@ -217,6 +318,12 @@ class Task {
     waiting = nullptr;
   }
 
+  /// An iteration in the pipeline of a task that drains: when it may leave, and its writes.
+  struct Inside {
+    Cycle leaves;
+    std::size_t writes;
+  };
+
   Pattern* recording_ = nullptr;
   Cycle clock_ = 0;
   Cycle stalls_ = 0;
@@ -224,6 +331,10 @@ class Task {
   bool open_ = false;
   std::vector<Channel*> reads_;  ///< of the open iteration
   DueWrites writes_;             ///< on their way through the pipeline
+  std::size_t open_writes_ = 0;  ///< of the open iteration, in a task that drains
+  std::deque<Inside> inside_;
+  std::deque<Cycle> left_;  ///< when the last iterations of this frame left
+  Cycle next_start_ = 0, last_left_ = -1;
   Cycle needed_ = 0;
   Channel* needed_by_ = nullptr;
   Wait needed_kind_ = Wait::kNone;

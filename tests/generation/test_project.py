@@ -237,3 +237,12 @@ def test_sources_say_whether_the_stream_depths_are_proven(tmp_path) -> None:
 def first_line_of_top(model, folder) -> str:
     project = generate_project(model, folder, "net")
     return (project.directory / "net.cpp").read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize("kind", [StreamGraph, FusedGraph])
+def test_tasks_have_the_pipeline_style_of_their_loops(kind, tmp_path):
+    project = generate_project(every_kind_of_node(kind).model(), tmp_path, "network")
+    sources = [project.directory / "network.cpp", *project.directory.glob("include/*.hpp")]
+    text = "\n".join(path.read_text() for path in sources)
+    styles = re.findall(r"#pragma HLS pipeline(?: II ?= ?\w+)?(?: style ?= ?(\w+))?", text)
+    assert styles and {task.pipeline_style for task in project.tasks} == set(styles)
