@@ -131,6 +131,22 @@ def compile_project(
     return _compiled(folder, [*sources, *headers], sources, switches, includes, kept)
 
 
+def compile_program(text: str, project_dir: str | Path, folder: Path) -> Path:
+    """Compile a small program on the headers of a project, widths checked, in ``folder``.
+
+    Raises:
+        UserError: no compiler.
+        CompilationError: the compiler refuses it.
+    """
+    source, program = folder / "program.cpp", folder / "program"
+    source.write_text(text, encoding="utf-8")
+    project = Path(project_dir).resolve()
+    includes = [f"-I{project}", f"-I{project / 'include'}"]
+    flags = [*_BASE_FLAGS, "-O0", "-DFR_CHECKED", *includes]
+    _run_compiler([find_compiler(), *flags, str(source), "-o", str(program)])
+    return program
+
+
 def compile_replay() -> Path:
     """Compile the program that replays recorded stream accesses (hls/simulation/replay.cpp).
 

@@ -19,6 +19,7 @@ from finn_resnet.verification.coverage import Coverage
 from finn_resnet.verification.observation import observe
 from finn_resnet.verification.output_port import OutputPort, output_ports
 from finn_resnet.verification.reference import Reference, ReferenceRun
+from finn_resnet.verification.requantisers import compare_requantisers
 
 BATCH = 25
 """Pictures per step: bounds the memory of reference and dumps."""
@@ -52,7 +53,8 @@ class Verification:
     "contract" or "hardware graph" (docs/equality.md). With the contract, ``float32_differences``
     counts by tensor the codes that qonnx has otherwise in float32, and ``unexplained`` those of
     them that float32's error does not explain: these fail the run as a mismatch does. Tensors named
-    "... (port)" are bytes of the output port, "... (values)" what the host makes of them.
+    "... (port)" are bytes of the output port, "... (values)" what the host makes of them,
+    "... (thresholds)" requantisers, whose index is [value, channel group, channel].
     ``accuracy_*`` are fractions of correctly labelled pictures, None without labels.
     ``reference_s`` and ``accelerator_s`` are the seconds the execution of the model and the runs of
     the C++ took; the latter include recording every compared stream.
@@ -287,8 +289,25 @@ def verify_project(
         result.add(comparison.run(pictures[start : start + BATCH], start))
         if progress is not None:
             progress(result.images, len(pictures))
+    if every_tensor:
+        _compare_requantisers(result, model, Path(project_dir))
     result.score(labels)
     return result
+
+
+def _compare_requantisers(result: Verification, model: ModelWrapper, project_dir: Path) -> None:
+    """Count codes that differ at the thresholds of the C++'s requantisers."""
+    for check, points, expected, found in compare_requantisers(model, project_dir):
+        name = f"{check.type_name} (thresholds)"
+        result.compared_tensors.append(name)
+        result.compared_codes += len(points)
+        wrong = np.flatnonzero(expected != found)
+        if len(wrong):
+            result.mismatches[name] = len(wrong)
+            at = wrong[0]
+            index = tuple(int(value) for value in points[at])
+            mismatch = Mismatch(name, check.node, index, int(expected[at]), int(found[at]))
+            result.first_mismatch = result.first_mismatch or mismatch
 
 
 def _compare(

@@ -75,7 +75,7 @@ def test_random_networks_are_bit_exact_in_cpp(
     assert result.mismatched_codes == 0, str(result.first_mismatch)
     reference = Reference(original)
     assert set(reference.tensors) <= set(result.compared_tensors)
-    assert result.compared_tensors[-1] == f"{reference.outputs[-1]} (port)"
+    assert f"{reference.outputs[-1]} (port)" in result.compared_tensors
     assert result.unexplained == {} and result.failure is None
     assert result.compared_codes > 0 and result.mismatched_labels == 0
 
@@ -141,7 +141,7 @@ def test_a_changed_weight_in_an_unquantised_last_layer_is_caught(tmp_path: Path,
     right = verify_project(model, original, project.directory, pictures)
     assert right.failure is None
     # Raw accumulators, the unquantised output and the port: both convolutions and the Relu between.
-    assert len(right.compared_tensors) == 6
+    assert len([t for t in right.compared_tensors if "thresholds" not in t]) == 6
     layer = nodes_of(model, "StreamConv")[-1].name
     change_one_weight(project.directory, layer)
     result = verify_project(model, original, project.directory, pictures)
