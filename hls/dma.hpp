@@ -23,7 +23,10 @@ struct dma_shape {
   /// Iterations a token needs when it is wider than a beat.
   static constexpr int parts = ceil_div(token_bytes, kBeatBytes);
   static constexpr int buffer_bytes = token_bytes + kBeatBytes;
-  static constexpr int beats = ceil_div(C::h * C::w * C::ch * C::code_bytes, kBeatBytes);
+  static constexpr int frame_bytes = C::h * C::w * C::ch * C::code_bytes;
+  static constexpr int beats = ceil_div(frame_bytes, kBeatBytes);
+  /// The buffer's fill level is a multiple of this, whatever beats and tokens came and went.
+  static constexpr int place_bytes = gcd_of(kBeatBytes, gcd_of(token_bytes, tail_bytes));
 };
 
 /// Little-endian code at the head of `bytes`.
@@ -42,12 +45,30 @@ inline code_t<C::code_bits, C::code_signed> code_from_bytes(const std::uint8_t* 
   }
 }
 
-/// Lane of the column after column `w`; each row starts in lane 0. A counter, because a remainder
-/// of division by the number of lanes costs a divider.
-template <class C>
-inline int next_lane(int lane, int w) {
+/// Puts `Count` bytes into the buffer behind the `fill` ones it holds, a multiple of `Place` and at
+/// most `Last`. A choice between constant places, since the buffer is registers.
+template <int Place, int Last, int Count, int Size, class Fill, class Byte>
+inline void append_bytes(std::uint8_t (&buffer)[Size], const Fill& fill, const Byte& byte) {
 #pragma HLS inline
-  return lane == C::lanes - 1 || w == C::w - 1 ? 0 : lane + 1;
+  for (int at = 0; at <= Last; at += Place) {
+#pragma HLS unroll
+    if (fill == at) {
+      for (int i = 0; i < Count; ++i) {
+#pragma HLS unroll
+        buffer[at + i] = byte(i);
+      }
+    }
+  }
+}
+
+/// Drops the oldest `Count` bytes of the buffer.
+template <int Count, int Size>
+inline void drop_bytes(std::uint8_t (&buffer)[Size]) {
+#pragma HLS inline
+  for (int i = 0; i + Count < Size; ++i) {
+#pragma HLS unroll
+    buffer[i] = buffer[i + Count];
+  }
 }
 
 /// Beats to tokens: one token per cycle (one beat per cycle where a token is wider), lane
@@ -57,8 +78,9 @@ void input_dma(stream<axi_beat>& in, stream<typename C::token_t> (&out)[C::lanes
   using shape = dma_shape<C>;
   std::uint8_t buffer[shape::buffer_bytes] = {};
 #pragma HLS array_partition variable = buffer complete
-  int fill = 0;
-  int lane = 0;
+  counter_t<shape::buffer_bytes> fill = 0;
+  // Counted, because a remainder of division by the number of lanes costs a divider.
+  counter_t<C::lanes - 1> lane = 0;
   for (int h = 0; h < C::h; ++h) {
     for (int w = 0; w < C::w; ++w) {
       for (int g = 0; g < shape::groups; ++g) {
@@ -66,14 +88,12 @@ void input_dma(stream<axi_beat>& in, stream<typename C::token_t> (&out)[C::lanes
 #pragma HLS pipeline II = 1 style = stp
           iteration();
           const bool tail = g == shape::groups - 1;
-          const int need = tail ? shape::tail_bytes : shape::token_bytes;
-          if (fill < need) {
+          int held = static_cast<int>(fill);
+          if (held < (tail ? shape::tail_bytes : shape::token_bytes)) {
             const axi_beat beat = in.read();
-            for (int i = 0; i < kBeatBytes; ++i) {
-#pragma HLS unroll
-              buffer[fill + i] = beat_byte(beat, i);
-            }
-            fill += kBeatBytes;
+            append_bytes<shape::place_bytes, shape::token_bytes - 1, kBeatBytes>(
+                buffer, held, [&beat](int i) { return beat_byte(beat, i); });
+            held += kBeatBytes;
           }
           if (part == shape::parts - 1) {
             typename C::token_t token;
@@ -83,102 +103,85 @@ void input_dma(stream<axi_beat>& in, stream<typename C::token_t> (&out)[C::lanes
               token.v[k] = valid ? code_from_bytes<C>(buffer + k * C::code_bytes)
                                  : code_t<C::code_bits, C::code_signed>(0);
             }
-            for (int i = 0; i + need < shape::buffer_bytes; ++i) {
-#pragma HLS unroll
-              buffer[i] = buffer[i + need];
+            if (tail) {
+              drop_bytes<shape::tail_bytes>(buffer);
+              held -= shape::tail_bytes;
+            } else {
+              drop_bytes<shape::token_bytes>(buffer);
+              held -= shape::token_bytes;
             }
-            fill -= need;
             for (int l = 0; l < C::lanes; ++l) {
 #pragma HLS unroll
               if (l == lane) out[l].write(token);
             }
-            if (tail) lane = next_lane<C>(lane, w);
+            if (tail) count_up<C::lanes - 1>(lane, w == C::w - 1);
           }
+          fill = static_cast<counter_t<shape::buffer_bytes>>(held);
         }
       }
     }
   }
 }
 
-/// Collects bytes and hands out full beats.
-template <class C>
-class beat_packer {
- public:
-  /// Appends `count` bytes of `bytes`, the rest of which is ignored.
-  void append(const std::uint8_t (&bytes)[dma_shape<C>::token_bytes], int count) {
+/// The oldest bytes of the buffer as a beat, zero-padded where it holds fewer; `last` is TLAST.
+template <int Size>
+inline axi_beat beat_from_bytes(const std::uint8_t (&buffer)[Size], int held, bool last) {
 #pragma HLS inline
-    for (int i = 0; i < dma_shape<C>::token_bytes; ++i) {
+  axi_beat beat;
+  for (int i = 0; i < kBeatBytes; ++i) {
 #pragma HLS unroll
-      if (i < count) buffer_[fill_ + i] = bytes[i];
-    }
-    fill_ += count;
+    set_beat_byte(&beat, i, i < held ? buffer[i] : std::uint8_t{0});
   }
-
-  bool full() const { return fill_ >= kBeatBytes; }
-  bool empty() const { return fill_ == 0; }
-
-  /// The oldest 16 bytes, zero-padded when fewer are left.
-  axi_beat take() {
-#pragma HLS inline
-    axi_beat beat;
-    for (int i = 0; i < kBeatBytes; ++i) {
-#pragma HLS unroll
-      set_beat_byte(&beat, i, i < fill_ ? buffer_[i] : std::uint8_t{0});
-    }
-    for (int i = 0; i + kBeatBytes < dma_shape<C>::buffer_bytes; ++i) {
-#pragma HLS unroll
-      buffer_[i] = buffer_[i + kBeatBytes];
-    }
-    fill_ = fill_ > kBeatBytes ? fill_ - kBeatBytes : 0;
-    ++beats_;
-    finish_beat(&beat, beats_ == dma_shape<C>::beats);
-    return beat;
-  }
-
- private:
-  std::uint8_t buffer_[dma_shape<C>::buffer_bytes] = {};
-  int fill_ = 0;
-  int beats_ = 0;
-};
+  finish_beat(&beat, last);
+  return beat;
+}
 
 /// Tokens to beats, the inverse of `input_dma`.
 template <class C>
 void output_dma(stream<typename C::token_t> (&in)[C::lanes], stream<axi_beat>& out) {
   using shape = dma_shape<C>;
-  beat_packer<C> packer;
-  int lane = 0;
+  constexpr int rest_bytes = shape::frame_bytes % kBeatBytes;
+  std::uint8_t buffer[shape::buffer_bytes] = {};
+#pragma HLS array_partition variable = buffer complete
+  counter_t<shape::buffer_bytes> fill = 0;
+  counter_t<C::lanes - 1> lane = 0;
+  counter_t<shape::beats> beats = 0;
   for (int h = 0; h < C::h; ++h) {
     for (int w = 0; w < C::w; ++w) {
       for (int g = 0; g < shape::groups; ++g) {
         for (int part = 0; part < shape::parts; ++part) {
 #pragma HLS pipeline II = 1 style = stp
           iteration();
+          const bool tail = g == shape::groups - 1;
+          int held = static_cast<int>(fill);
           if (part == 0) {
             typename C::token_t token;
             for (int l = 0; l < C::lanes; ++l) {
 #pragma HLS unroll
               if (l == lane) token = in[l].read();
             }
-            std::uint8_t bytes[shape::token_bytes];
-            for (int k = 0; k < C::ch_par; ++k) {
-#pragma HLS unroll
-              const std::int64_t code = to_int64(token.v[k]);
-              for (int b = 0; b < C::code_bytes; ++b) {
-#pragma HLS unroll
-                bytes[k * C::code_bytes + b] = static_cast<std::uint8_t>((code >> (8 * b)) & 255);
-              }
-            }
-            packer.append(bytes, g == shape::groups - 1 ? shape::tail_bytes : shape::token_bytes);
+            append_bytes<shape::place_bytes, kBeatBytes - 1, shape::token_bytes>(
+                buffer, held, [&token](int i) {
+                  const std::int64_t code = to_int64(token.v[i / C::code_bytes]);
+                  return static_cast<std::uint8_t>((code >> (8 * (i % C::code_bytes))) & 255);
+                });
+            held += tail ? shape::tail_bytes : shape::token_bytes;
           }
-          if (packer.full()) out.write(packer.take());
-          if (g == shape::groups - 1 && part == shape::parts - 1) lane = next_lane<C>(lane, w);
+          if (held >= kBeatBytes) {
+            beats = static_cast<counter_t<shape::beats>>(beats + 1);
+            out.write(beat_from_bytes(buffer, kBeatBytes, beats == shape::beats));
+            drop_bytes<kBeatBytes>(buffer);
+            held -= kBeatBytes;
+          }
+          if (tail && part == shape::parts - 1) count_up<C::lanes - 1>(lane, w == C::w - 1);
+          fill = static_cast<counter_t<shape::buffer_bytes>>(held);
         }
       }
     }
   }
-  if (!packer.empty()) {
+  if constexpr (rest_bytes > 0) {
     iteration();
-    out.write(packer.take());
+    out.write(beat_from_bytes(buffer, rest_bytes, true));
   }
 }
 

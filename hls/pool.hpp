@@ -72,6 +72,7 @@ void global_pool(stream<typename C::in_t> (&in)[C::ow_par], stream<typename C::o
   constexpr int column_groups = ceil_div(C::iw, C::ow_par);
   int_t<C::total_bits> totals[groups][C::ch_par];
 #pragma HLS array_partition variable = totals complete dim = 2
+#pragma HLS dependence variable = totals type = inter distance = groups dependent = true
   for (int h = 0; h < C::ih; ++h) {
     for (int wg = 0; wg < column_groups; ++wg) {
       for (int g = 0; g < groups; ++g) {

@@ -34,4 +34,10 @@ struct table {
   }
 };
 
+/// One bit for every value of a loop counter: a test of it, worked out beforehand.
+template <int N>
+struct flags {
+  bool v[N];
+};
+
 }  // namespace fr

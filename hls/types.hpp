@@ -127,8 +127,30 @@ inline int_t<W> wrap(const V& value) {
 #endif
 }
 
+/// Bits that hold the unsigned integers 0 to `n`.
+constexpr int bits_for(std::int64_t n) {
+  int bits = 1;
+  while (n >> bits != 0) ++bits;
+  return bits;
+}
+
+/// State of a task that stays within [Lo, Hi]: as narrow as that allows, because its next value
+/// must be there one cycle later.
+template <std::int64_t Hi, std::int64_t Lo = 0>
+using counter_t =
+    std::conditional_t<(Lo < 0), int_t<bits_for(Hi > -Lo ? Hi : -Lo) + 1>, uint_t<bits_for(Hi)>>;
+
+/// The next of 0, 1, ..., `Last`, 0, ...; `restart` leads to 0 as well.
+template <std::int64_t Last>
+inline void count_up(counter_t<Last>& counter, bool restart = false) {
+#pragma HLS inline
+  const int next = static_cast<int>(counter) + 1;
+  counter = static_cast<counter_t<Last>>(restart || next > Last ? 0 : next);
+}
+
 constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 constexpr int min_of(int a, int b) { return a < b ? a : b; }
 constexpr int max_of(int a, int b) { return a > b ? a : b; }
+constexpr int gcd_of(int a, int b) { return b == 0 ? a : gcd_of(b, a % b); }
 
 }  // namespace fr

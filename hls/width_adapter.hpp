@@ -9,8 +9,6 @@
 
 namespace fr {
 
-constexpr int gcd_of(int a, int b) { return b == 0 ? a : gcd_of(b, a % b); }
-
 /// Which iterations of a column group read and write: the codes of a pixel pass a buffer that
 /// takes one token of `in_ch_par` codes and gives one of `out_ch_par` codes per iteration.
 template <class C>
@@ -19,13 +17,24 @@ struct adapter_schedule {
   static constexpr int out_groups = ceil_div(C::ch, C::out_ch_par);
   /// Pixels handled side by side: the most that never meet a lane twice in one iteration.
   static constexpr int columns = gcd_of(C::in_lanes, C::out_lanes);
+  static constexpr int in_lane_groups = C::in_lanes / columns;
+  static constexpr int out_lane_groups = C::out_lanes / columns;
+  /// Places of the buffer where a token can arrive: multiples of `place_codes`.
+  static constexpr int place_codes = gcd_of(C::in_ch_par, C::out_ch_par);
+  static constexpr int places = C::out_ch_par / place_codes;
+  /// Codes of a pixel's last token out.
+  static constexpr int last_codes = C::ch - (out_groups - 1) * C::out_ch_par;
 
   /// Codes that output token `g` needs in the buffer's total, capped at the last channel.
   static constexpr int needed(int g) { return min_of((g + 1) * C::out_ch_par, C::ch); }
   static constexpr int arrived(int tokens) { return min_of(tokens * C::in_ch_par, C::ch); }
+  /// Whether the next iteration reads, after `in` tokens read and `out` written.
+  static constexpr bool reads(int in, int out) {
+    return in < in_groups && arrived(in) < needed(out);
+  }
 
   /// Iterations per column group: most often max(in_groups, out_groups).
-  static constexpr int steps() {
+  static constexpr int count_steps() {
     int count = 0;
     int in = 0;
     int out = 0;
@@ -36,9 +45,35 @@ struct adapter_schedule {
     }
     return count;
   }
-  /// Whether the next iteration reads, after `in` tokens read and `out` written.
-  static constexpr bool reads(int in, int out) {
-    return in < in_groups && arrived(in) < needed(out);
+  static constexpr int steps = count_steps();
+
+  /// What each iteration does, as tables, so that no state but the loop counter decides it.
+  struct plan_t {
+    bool reads[steps];
+    /// The place at which the token read goes, one row each.
+    bool place[places][steps];
+    bool place_used[places];
+    bool writes[steps];
+    /// Whether the token written is the pixel's last.
+    bool ends[steps];
+  };
+  static constexpr plan_t plan() {
+    plan_t p{};
+    int in = 0;
+    int out = 0;
+    for (int step = 0; step < steps; ++step) {
+      p.reads[step] = reads(in, out);
+      if (p.reads[step]) {
+        const int place = (arrived(in) - out * C::out_ch_par) / place_codes;
+        p.place[place][step] = true;
+        p.place_used[place] = true;
+        ++in;
+      }
+      p.writes[step] = arrived(in) >= needed(out);
+      p.ends[step] = p.writes[step] && out == out_groups - 1;
+      if (p.writes[step]) ++out;
+    }
+    return p;
   }
 };
 
@@ -51,43 +86,45 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
   using code = typename C::out_t::value_type;
   constexpr int columns = schedule::columns;
   constexpr int column_groups = ceil_div(C::w, columns);
+  constexpr int steps = schedule::steps;
   constexpr int capacity = C::in_ch_par + C::out_ch_par;
+  static constexpr auto plan = schedule::plan();
+#pragma HLS array_partition variable = plan.place complete dim = 1
+#pragma HLS array_partition variable = plan.place_used complete
   code buffer[columns][capacity] = {};
 #pragma HLS array_partition variable = buffer complete dim = 0
   // The lanes of this column group; counters, because a remainder of division costs a divider.
-  int in_first = 0;
-  int out_first = 0;
-  int read = 0;
-  int written = 0;
+  counter_t<schedule::in_lane_groups - 1> in_lane_group = 0;
+  counter_t<schedule::out_lane_groups - 1> out_lane_group = 0;
   for (int h = 0; h < C::h; ++h) {
     for (int wg = 0; wg < column_groups; ++wg) {
-      for (int step = 0; step < schedule::steps(); ++step) {
+      for (int step = 0; step < steps; ++step) {
 #pragma HLS pipeline II = 1 style = stp
         iteration();
-        const bool reads = schedule::reads(read, written);
-        // Codes still in the buffer; the last token of a pixel carries fewer.
-        const int held = schedule::arrived(read) - (written * C::out_ch_par);
-        read += reads ? 1 : 0;
-        const bool writes = schedule::arrived(read) >= schedule::needed(written);
         for (int l = 0; l < C::in_lanes; ++l) {
 #pragma HLS unroll
           const int c = l % columns;
-          if (reads && wg * columns + c < C::w && l - c == in_first) {
+          if (plan.reads[step] && wg * columns + c < C::w && l / columns == in_lane_group) {
             const auto& token = read_ref(in[l]);
-            for (int k = 0; k < C::in_ch_par; ++k) {
+            for (int p = 0; p < schedule::places; ++p) {
 #pragma HLS unroll
-              buffer[c][held + k] = token.v[k];
+              if (plan.place_used[p] && plan.place[p][step]) {
+                for (int k = 0; k < C::in_ch_par; ++k) {
+#pragma HLS unroll
+                  buffer[c][p * schedule::place_codes + k] = token.v[k];
+                }
+              }
             }
           }
         }
         for (int l = 0; l < C::out_lanes; ++l) {
 #pragma HLS unroll
           const int c = l % columns;
-          if (writes && wg * columns + c < C::w && l - c == out_first) {
+          if (plan.writes[step] && wg * columns + c < C::w && l / columns == out_lane_group) {
             typename C::out_t token;
             for (int k = 0; k < C::out_ch_par; ++k) {
 #pragma HLS unroll
-              const bool valid = written * C::out_ch_par + k < C::ch;
+              const bool valid = k < schedule::last_codes || !plan.ends[step];
               token.v[k] = valid ? buffer[c][k] : code(0);
             }
             out[l].write(token);
@@ -97,13 +134,10 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
             }
           }
         }
-        written += writes ? 1 : 0;
-        if (step == schedule::steps() - 1) {
-          read = 0;
-          written = 0;
+        if (step == steps - 1) {
           const bool row_ends = wg == column_groups - 1;
-          in_first = row_ends || in_first == C::in_lanes - columns ? 0 : in_first + columns;
-          out_first = row_ends || out_first == C::out_lanes - columns ? 0 : out_first + columns;
+          count_up<schedule::in_lane_groups - 1>(in_lane_group, row_ends);
+          count_up<schedule::out_lane_groups - 1>(out_lane_group, row_ends);
         }
       }
     }

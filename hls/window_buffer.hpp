@@ -47,54 +47,64 @@ struct window_shape {
     constexpr int step = group_step / C::in_lanes;
     return x >= 0 && x % step == 0 && x < column_groups * step;
   }
+
+  /// `needs_row(I, h)` as a table: its remainder would cost a divider. Nothing needs row `ih`,
+  /// which lies behind the picture.
+  template <int I>
+  static constexpr auto needed_rows() {
+    flags<C::ih + 1> needed{};
+    for (int h = 0; h < C::ih; ++h) needed.v[h] = needs_row(I, h);
+    return needed;
+  }
+  /// `needs_column(J, k)` as a table.
+  template <int J>
+  static constexpr auto needed_columns() {
+    flags<max_of(lane_columns(lane_of(J)), 1)> needed{};
+    for (int k = 0; k < lane_columns(lane_of(J)); ++k) needed.v[k] = needs_column(J, k);
+    return needed;
+  }
 };
 
-/// One slice of tap (I, J): `in` to `tap` where needed, and everything to `link` (the next slice,
-/// or the forwarding output).
-template <class C, int I, int J>
-void window_slice(stream<typename C::token_t>& in, stream<typename C::token_t>& tap,
-                  stream<typename C::token_t>& link) {
+/// One slice of tap (I, J): `in` to `tap` where needed, and everything to `pass`.
+template <class C, int I, int J, class Pass>
+void window_slice_loop(stream<typename C::token_t>& in, stream<typename C::token_t>& tap,
+                       Pass pass) {
+#pragma HLS inline
   using shape = window_shape<C>;
-  constexpr int lane = shape::lane_of(J);
+  constexpr int columns = shape::lane_columns(shape::lane_of(J));
+  static constexpr auto row_needed = shape::template needed_rows<I>();
+  static constexpr auto column_needed = shape::template needed_columns<J>();
   for (int h = 0; h < C::ih; ++h) {
-    for (int k = 0; k < shape::lane_columns(lane); ++k) {
+    for (int k = 0; k < columns; ++k) {
       for (int g = 0; g < shape::groups; ++g) {
 #pragma HLS pipeline II = 1 style = stp
         iteration();
         const typename C::token_t token = in.read();
-        if (shape::needs_row(I, h) && shape::needs_column(J, k)) {
-          tap.write(token);
-        }
-        link.write(token);
+        if (row_needed.v[h] && column_needed.v[k]) tap.write(token);
+        pass(token);
       }
     }
   }
+}
+
+/// A slice with another one behind it, or the forwarding output: `link`.
+template <class C, int I, int J>
+void window_slice(stream<typename C::token_t>& in, stream<typename C::token_t>& tap,
+                  stream<typename C::token_t>& link) {
+  window_slice_loop<C, I, J>(in, tap, [&](const typename C::token_t& token) { link.write(token); });
 }
 
 /// The oldest slice of a chain that forwards nothing.
 template <class C, int I, int J>
 void window_slice_last(stream<typename C::token_t>& in, stream<typename C::token_t>& tap) {
-  using shape = window_shape<C>;
-  constexpr int lane = shape::lane_of(J);
-  for (int h = 0; h < C::ih; ++h) {
-    for (int k = 0; k < shape::lane_columns(lane); ++k) {
-      for (int g = 0; g < shape::groups; ++g) {
-#pragma HLS pipeline II = 1 style = stp
-        iteration();
-        const typename C::token_t token = in.read();
-        if (shape::needs_row(I, h) && shape::needs_column(J, k)) {
-          tap.write(token);
-        }
-      }
-    }
-  }
+  window_slice_loop<C, I, J>(in, tap, [](const typename C::token_t&) {});
 }
 
 /// An input lane none of whose columns any window needs (a stride wider than the kernel).
 template <class C, int Lane>
 void window_drain(stream<typename C::token_t>& in) {
-  using shape = window_shape<C>;
-  for (int i = 0; i < C::ih * shape::lane_columns(Lane) * shape::groups; ++i) {
+  constexpr int tokens = C::ih * window_shape<C>::lane_columns(Lane) * window_shape<C>::groups;
+  for (int i = 0; i < tokens; ++i) {
 #pragma HLS pipeline II = 1 style = stp
     iteration();
     in.read();
@@ -104,8 +114,8 @@ void window_drain(stream<typename C::token_t>& in) {
 /// As `window_drain`, with every token forwarded.
 template <class C, int Lane>
 void window_drain_forward(stream<typename C::token_t>& in, stream<typename C::token_t>& forward) {
-  using shape = window_shape<C>;
-  for (int i = 0; i < C::ih * shape::lane_columns(Lane) * shape::groups; ++i) {
+  constexpr int tokens = C::ih * window_shape<C>::lane_columns(Lane) * window_shape<C>::groups;
+  for (int i = 0; i < tokens; ++i) {
 #pragma HLS pipeline II = 1 style = stp
     iteration();
     forward.write(in.read());
@@ -133,12 +143,18 @@ void window_pad(stream<typename C::token_t> (&taps)[C::taps],
           for (int j = 0; j < shape::columns; ++j) {
 #pragma HLS unroll
             const int w = og * shape::group_step + j - C::pad_left;
-            code* codes = joined.v + (i * shape::columns + j) * C::ich_par;
+            const int first = (i * shape::columns + j) * C::ich_par;
             if (C::tap_used[j] && row_inside && w >= 0 && w < C::iw) {
               const auto& token = read_ref(taps[tap]);
-              for (int c = 0; c < C::ich_par; ++c) codes[c] = token.v[c];
+              for (int c = 0; c < C::ich_par; ++c) {
+#pragma HLS unroll
+                joined.v[first + c] = token.v[c];
+              }
             } else {
-              for (int c = 0; c < C::ich_par; ++c) codes[c] = static_cast<code>(C::pad_value);
+              for (int c = 0; c < C::ich_par; ++c) {
+#pragma HLS unroll
+                joined.v[first + c] = static_cast<code>(C::pad_value);
+              }
             }
             tap += C::tap_used[j] ? 1 : 0;
           }

@@ -41,6 +41,14 @@ struct row_shape : window_shape<C> {
   static constexpr int steps(int i) {
     return C::ih * lane_groups + (window_shape<C>::needs_row(i, C::ih - 1) ? C::flush : 0);
   }
+  /// `starts_window(k)` as a table of `k + lookahead`.
+  static constexpr auto window_starts() {
+    flags<C::lookahead + lane_groups> starts{};
+    for (int n = 0; n < C::lookahead + lane_groups; ++n) {
+      starts.v[n] = starts_window(n - C::lookahead);
+    }
+    return starts;
+  }
 };
 
 /// The lane groups a row task keeps, newest first, channel groups apart: shift registers.
@@ -98,26 +106,33 @@ void window_row_loop(Take take, Pass pass, stream<typename C::row_t>& row) {
   // What lies outside the picture is masked later, but a simulation must not read it undefined.
   history = {};
 #endif
-  int taken = 0;  // lane group of its picture row that comes in
-  int h = 0;      // picture row, and lane group in it, that leaves
-  int k = -C::lookahead;
-  for (int t = 0; t < shape::steps(I); ++t) {
+  constexpr int steps = shape::steps(I);
+  constexpr int groups = shape::lane_groups;
+  static constexpr auto starts = shape::window_starts();
+  static constexpr auto row_needed = shape::template needed_rows<I>();
+  counter_t<groups - 1> taken = 0;  // lane group of its picture row that comes in
+  // Picture row that leaves, and lane group in it; the first ones come before the picture.
+  counter_t<C::ih> h = 0;
+  counter_t<C::lookahead + groups - 1> leaving = 0;
+  for (int t = 0; t < steps; ++t) {
     for (int g = 0; g < shape::groups; ++g) {
 #pragma HLS pipeline II = 1 style = stp
       iteration();
       typename C::link_t now{};
-      if (t < C::ih * shape::lane_groups) {
-        now = take(taken);
-        pass(taken, now);
+      if (t < C::ih * groups) {
+        now = take(static_cast<int>(taken));
+        pass(static_cast<int>(taken), now);
       }
-      if (shape::starts_window(k) && shape::needs_row(I, h)) {
+      if (starts.v[static_cast<int>(leaving)] && row_needed.v[static_cast<int>(h)]) {
         row.write(window_row_of<C>(now, history));
       }
       shift_in<C>(history, now);
       if (g == shape::groups - 1) {
-        taken = taken == shape::lane_groups - 1 ? 0 : taken + 1;
-        h += k == shape::lane_groups - 1 ? 1 : 0;
-        k = k == shape::lane_groups - 1 ? 0 : k + 1;
+        const bool row_ends = leaving == C::lookahead + groups - 1;
+        count_up<groups - 1>(taken);
+        if (row_ends) h = static_cast<counter_t<C::ih>>(h + 1);
+        leaving = static_cast<counter_t<C::lookahead + groups - 1>>(
+            row_ends ? C::lookahead : static_cast<int>(leaving) + 1);
       }
     }
   }
@@ -132,7 +147,10 @@ typename C::link_t take_lanes(stream<typename C::token_t> (&lanes)[C::in_lanes],
 #pragma HLS unroll
     if (row_shape<C>::has_column(k, lane)) {
       const auto& token = read_ref(lanes[lane]);
-      for (int c = 0; c < C::ich_par; ++c) group.v[lane * C::ich_par + c] = token.v[c];
+      for (int c = 0; c < C::ich_par; ++c) {
+#pragma HLS unroll
+        group.v[lane * C::ich_par + c] = token.v[c];
+      }
     }
   }
   return group;
@@ -168,7 +186,10 @@ void window_row_forward(stream<typename C::link_t>& in, stream<typename C::row_t
     for (int lane = 0; lane < C::in_lanes; ++lane) {
 #pragma HLS unroll
       typename C::token_t token;
-      for (int c = 0; c < C::ich_par; ++c) token.v[c] = group.v[lane * C::ich_par + c];
+      for (int c = 0; c < C::ich_par; ++c) {
+#pragma HLS unroll
+        token.v[c] = group.v[lane * C::ich_par + c];
+      }
       if (row_shape<C>::has_column(k, lane)) forward[lane].write(token);
     }
   };
