@@ -16,6 +16,7 @@ from finn_resnet.generation.task_code import (
     TaskCall,
     WeightMemory,
 )
+from finn_resnet.generation.templates import render
 from finn_resnet.parallelism.coefficients import coefficient
 
 _MEMORY = {
@@ -39,18 +40,17 @@ def parameter_code(node: NodeContext) -> NodeCode:
     if found.lo < edge.codes.lo or found.hi > edge.codes.hi:
         raise ValueError(f"{node.name}: weights {found} outside their datatype {edge.codes}")
     # UltraScale+ URAM cannot hold initial contents.
-    memory = WeightMemory(node.name, words, mem_style == "uram", native_bytes(edge.codes))
+    memory = WeightMemory(
+        node.name, words, mem_style == "uram", native_bytes(edge.codes), edge.codes.bits
+    )
+    structs, functions = [_struct(node, memory)], [_functions(node, memory, mem_style)]
     if node.op.is_embedded:
-        return NodeCode(
-            node.name,
-            structs=[_struct(node, memory), f"struct {memory_type(node.name)};"],
-            functions=[_embedded_memory(node, memory, mem_style)],
-            memories=[memory],
-        )
+        structs.append(f"struct {memory_type(node.name)};")
+        return NodeCode(node.name, structs, functions, memories=[memory])
     return NodeCode(
         node.name,
-        structs=[_struct(node, memory)],
-        functions=[_function(node, memory, mem_style)],
+        structs,
+        functions,
         streams=[_load_stream(memory)] if memory.loaded else [],
         tasks=[_task(node, memory)],
         memories=[memory],
@@ -68,14 +68,12 @@ def _struct(node: NodeContext, memory: WeightMemory) -> str:
     constants: dict[str, Member] = {
         "words": len(memory.words),
         "repeats": node.op.get_nodeattr("repeats"),
+        "loaded": memory.loaded,
+        "code_bits": edge.codes.bits,
+        "code_signed": edge.codes.signed,
     }
     if memory.loaded:
-        constants |= {
-            "word_beats": memory.word_beats,
-            "code_bytes": memory.code_bytes,
-            "code_bits": edge.codes.bits,
-            "code_signed": edge.codes.signed,
-        }
+        constants |= {"word_beats": memory.word_beats, "code_bytes": memory.code_bytes}
     types = {"weight_t": code_type(edge.codes), "weights_t": edge.token_type}
     return config_struct(node.config, [_doc(node, memory)], constants, types)
 
@@ -85,58 +83,17 @@ def memory_type(node_name: str) -> str:
     return f"{node_name}_memory"
 
 
-def _embedded_memory(node: NodeContext, memory: WeightMemory, mem_style: str) -> str:
-    return "\n".join(
-        [
-            f"/// {_doc(node, memory)}",
-            f"struct {memory_type(node.name)} {{",
-            f"  static {node.outputs[0].token_type} word(int index) {{",
-            "#pragma HLS inline",
-            *_constant_array(node, memory),
-            *_array_pragmas(mem_style),
-            f"    return fr::weights_word<{node.config}>(weights, index);",
-            "  }",
-            "};",
-        ]
-    )
-
-
-def _constant_array(node: NodeContext, memory: WeightMemory) -> list[str]:
-    words, entries = memory.words.shape
-    return [
-        f"  static const {node.config}::weight_t weights[{words}][{entries}] = {{",
-        f'#include "weights/{node.name}.inc"',
-        "  };",
-    ]
-
-
-def _array_pragmas(mem_style: str) -> list[str]:
-    return [
-        "#pragma HLS array_reshape variable=weights complete dim=2",
-        f"#pragma HLS bind_storage variable=weights {_MEMORY[mem_style]}",
-    ]
-
-
-def _function(node: NodeContext, memory: WeightMemory, mem_style: str) -> str:
-    words, entries = memory.words.shape
-    out = f"fr::stream<{node.outputs[0].token_type}>& out"
-    if memory.loaded:
-        arguments = f"fr::stream<{_BEAT}>& load, {out}"
-        declaration = [f"  static {node.config}::weight_t weights[{words}][{entries}];"]
-        call = f"fr::loaded_parameter_stream<{node.config}>(load, weights, out);"
-    else:
-        arguments = out
-        declaration = _constant_array(node, memory)
-        call = f"fr::parameter_stream<{node.config}>(weights, out);"
-    return "\n".join(
-        [
-            f"/// {_doc(node, memory)}",
-            f"static void {node.name}_memory({arguments}) {{",
-            *declaration,
-            *_array_pragmas(mem_style),
-            f"  {call}",
-            "}",
-        ]
+def _functions(node: NodeContext, memory: WeightMemory, mem_style: str) -> str:
+    """The memory and the function (or, inside a convolution, the struct) that owns it."""
+    return render(
+        "parameters",
+        part="memory",
+        doc=_doc(node, memory),
+        config=node.config,
+        token=node.outputs[0].token_type,
+        memory=memory,
+        embedded=node.op.is_embedded,
+        storage=_MEMORY[mem_style],
     )
 
 
@@ -161,23 +118,7 @@ def _load_stream(memory: WeightMemory) -> StreamDeclaration:
 
 def distributor_code(memories: list[WeightMemory], port: str) -> NodeCode:
     """The task that hands every loaded memory its part of the beats of ``port``."""
-    arguments = ", ".join(f"fr::stream<{_BEAT}>& {m.load_stream}" for m in memories)
-    parts = [
-        f"    fr::forward_parameters<{len(m.words) * m.word_beats}>(in, {m.load_stream});"
-        for m in memories
-    ]
-    function = "\n".join(
-        [
-            "/// Hands the memories without initial contents their words, once.",
-            f"static void {DISTRIBUTOR}_task(fr::stream<fr::axi_beat>& in, {arguments}) {{",
-            "  static bool loaded = false;",
-            "  if (!loaded) {",
-            *parts,
-            "  }",
-            "  loaded = true;",
-            "}",
-        ]
-    )
+    function = render("parameters", part="distributor", name=DISTRIBUTOR, memories=memories)
     call = f"{DISTRIBUTOR}_task({', '.join([port, *(m.load_stream for m in memories)])})"
     task = TaskCall(DISTRIBUTOR, call, "ParameterDistributor", coefficient("parameter_stages"))
     return NodeCode(DISTRIBUTOR, functions=[function], tasks=[task])

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from functools import cache
 from pathlib import Path
 
-import jinja2
 import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
@@ -25,6 +23,7 @@ from finn_resnet.generation.project_file import (
 )
 from finn_resnet.generation.registry import library_folder
 from finn_resnet.generation.task_code import StreamDeclaration, TaskCall, WeightMemory
+from finn_resnet.generation.templates import render
 from finn_resnet.output_folder import HLS_FOLDER, staged_files
 from finn_resnet.parallelism.coefficients import coefficient
 from finn_resnet.top_name import check_top_name
@@ -71,7 +70,7 @@ def _write_sources(folder: Path, network: Network, top: str, note: str) -> None:
     context = {"network": network, "top": top, "declare": declaration, "note": note}
     names = {"top.hpp": f"{top}.hpp", "top.cpp": f"{top}.cpp"}
     for template in _TEMPLATES:
-        text = _environment().get_template(f"{template}.j2").render(context)
+        text = render(template, **context)
         (folder / names.get(template, template)).write_text(wrap_code(text), encoding="utf-8")
     (folder / "weights").mkdir()
     for code in network.nodes:
@@ -86,7 +85,7 @@ def _write_sources(folder: Path, network: Network, top: str, note: str) -> None:
 
 def weight_text(memory: WeightMemory) -> str:
     """One brace list a word, wrapped at the line length."""
-    return "".join(_wrapped_braces(word) for word in memory.words)
+    return "".join(_wrapped_braces(word) for word in memory.packed_words)
 
 
 def _wrapped_braces(word: np.ndarray) -> str:
@@ -180,17 +179,6 @@ def _tensor(edge: Edge) -> ProjectTensor:
         ch_par=edge.layout.token[0],
         element_bytes=native_bytes(edge.codes),
         signed=edge.codes.signed,
-    )
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(str(library_folder() / "templates")),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 

@@ -53,7 +53,7 @@ class TaskCall:
 
 @dataclass(frozen=True)
 class WeightMemory:
-    """Memory of a parameter task: ``words`` [words, entries].
+    """Memory of a parameter task: ``words`` [words, entries] of ``code_bits`` bits each.
 
     Constants in ``<name>.inc``, or ``loaded`` at start-up from the parameter file as codes of
     ``code_bytes`` bytes.
@@ -63,6 +63,14 @@ class WeightMemory:
     words: np.ndarray
     loaded: bool = False
     code_bytes: int = 1
+    code_bits: int = 8
+
+    @property
+    def packed_words(self) -> np.ndarray:
+        """The words as bytes [words, bytes], int8: codes side by side, the first one lowest."""
+        bits = (self.words[:, :, None] >> np.arange(self.code_bits)) & 1
+        flat = bits.reshape(len(self.words), -1).astype(np.uint8)
+        return np.packbits(flat, axis=1, bitorder="little").view(np.int8)
 
     @property
     def word_beats(self) -> int:
