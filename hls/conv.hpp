@@ -122,7 +122,8 @@ inline void conv_accumulate(const mac_operands<M, Lanes, N>& x, const W (&w)[Out
     for (int o = 0; o < Outputs; ++o) {
 #pragma HLS unroll
       check_fits<M::sum_bits, true>(sum[l][o], "sum of products");
-      const Acc base = first ? initial[l][o] : acc[l][o];
+      Acc base = acc[l][o];
+      if (first) base = initial[l][o];
       const Acc product = multiply<M::acc_bits>(sum[l][o], std::int64_t{1} << M::product_shift);
       acc[l][o] = to_int<M::acc_bits>(base + product);
     }

@@ -19,6 +19,10 @@
 
 #include "types.hpp"
 
+#ifdef FR_DSP_BUILTINS
+#  include <hls_dsp_builtins.h>
+#endif
+
 #if defined(FR_CHECKED) && !defined(__SYNTHESIS__)
 #  include <cstdio>
 #  include <cstdlib>
@@ -51,38 +55,66 @@ inline Packed pack(const Operand& x) {
   return packed;
 }
 
-/// Adds the fields of a chain's cascade output to `sum`. What lies below a field has borrowed from
-/// it where it is negative, which the bit below the field tells.
+/// The fields of a chain's cascade output. What lies below a field has borrowed from it where it is
+/// negative, which the bit below the field tells.
 template <class M, int Fields, class Sum>
 inline void restore(const int_t<kProductBits>& p, Sum (&sum)[Fields]) {
 #pragma HLS inline
-  sum[0] += static_cast<Sum>(wrap<M::field_bits>(p));
+  sum[0] = static_cast<Sum>(wrap<M::field_bits>(p));
   for (int f = 1; f < Fields; ++f) {
 #pragma HLS unroll
     const int start = f * M::field_bits;
     const bool borrowed = ((p >> (start - 1)) & 1) != 0;
     int_t<kProductBits> field = p >> start;
     if (f < Fields - 1) field = wrap<M::field_bits>(field);
-    sum[f] += static_cast<Sum>(field + (borrowed ? 1 : 0));
+    sum[f] = static_cast<Sum>(field + (borrowed ? 1 : 0));
   }
 }
 
-/// Adds the sums of chain `Chain` and all later ones of packed operands `a` times `b`.
-template <class M, int Chain, int Fields, int N, class A, class B, class Sum>
+/// `sum_t a[t] * b[t]` over the taps [Begin, End): one cascade, DSP by DSP.
+///
+/// The products carry no `bind_op`, which would keep the tool from matching `p + a * b` with a DSP;
+/// the caller's `expression_balance off` keeps it from turning the chain into a tree of adders.
+/// FR_DSP_BUILTINS instantiates the DSPs instead (Vitis HLS 2022.2 or newer).
+template <int Begin, int End, int N, class A, class B>
+inline int_t<kProductBits> cascade(const A (&a)[N], const B (&b)[N]) {
+#pragma HLS inline
+#ifdef FR_DSP_BUILTINS
+  namespace dsp = hls::dsp48e2;
+  dsp::cascade<dsp::REG_A1 | dsp::REG_B1 | dsp::REG_M | dsp::REG_P> slice[End - Begin];
+#  pragma HLS array_partition variable = slice complete
+  int_t<kProductBits> p = 0;
+  for (int t = Begin; t < End; ++t) {
+#  pragma HLS unroll
+    p = slice[t - Begin].mul_add(a[t], b[t], p).pcout;
+  }
+#else
+  int_t<kProductBits> p = 0;
+  for (int t = Begin; t < End; ++t) {
+#  pragma HLS unroll
+    p += multiply<kProductBits>(a[t], b[t]);
+  }
+#endif
+  return p;
+}
+
+/// Sums of the `Chains` chains from `First` on of packed operands `a` times `b`, joined in a tree.
+template <class M, int First, int Chains, int Fields, int N, class A, class B, class Sum>
 inline void packed_chains(const A (&a)[N], const B (&b)[N], Sum (&sum)[Fields]) {
 #pragma HLS inline
-  if constexpr (Chain < M::chains) {
-    constexpr int begin = Chain == 0 ? 0 : M::chain_end[Chain == 0 ? 0 : Chain - 1];
-    constexpr int end = M::chain_end[Chain];
-    int_t<kProductBits> p = 0;
-    for (int t = begin; t < end; ++t) {
+  if constexpr (Chains == 1) {
+    constexpr int begin = First == 0 ? 0 : M::chain_end[First == 0 ? 0 : First - 1];
+    restore<M>(cascade<begin, M::chain_end[First]>(a, b), sum);
+  } else {
+    constexpr int half = Chains / 2;
+    Sum rest[Fields];
+#pragma HLS array_partition variable = rest complete
+    packed_chains<M, First, half>(a, b, sum);
+    packed_chains<M, First + half, Chains - half>(a, b, rest);
+    for (int f = 0; f < Fields; ++f) {
 #pragma HLS unroll
-      const int_t<kProductBits> product = multiply<kProductBits>(a[t], b[t]);
-#pragma HLS bind_op variable = product op = mul impl = dsp
-      p += product;
+      sum[f] += rest[f];
     }
-    restore<M>(p, sum);
-    packed_chains<M, Chain + 1>(a, b, sum);
   }
 }
 
@@ -120,32 +152,26 @@ inline void check_packed([[maybe_unused]] const A (&a)[N], [[maybe_unused]] cons
 template <class M, int Narrow, int Fields, int N, class A, class B, class Sum>
 inline void packed_dot(const A (&a)[N], const B (&b)[N], Sum (&sum)[Fields]) {
 #pragma HLS inline
-  for (int f = 0; f < Fields; ++f) {
-#pragma HLS unroll
-    sum[f] = 0;
-  }
-  packed_chains<M, 0>(a, b, sum);
+  packed_chains<M, 0, M::chains>(a, b, sum);
   check_packed<M, Narrow>(a, b, sum);
 }
 
-/// Plain dot product, one multiplier per tap.
+/// Plain dot product, one multiplier per tap: a cascade of DSPs, or a tree of LUTs.
 template <class M, class Sum, int N, class A, class B>
 inline Sum plain_dot(const A (&a)[N], const B (&b)[N]) {
 #pragma HLS inline
-  Sum sum = 0;
-  for (int t = 0; t < N; ++t) {
+  if constexpr (M::use_dsp) {
+    return static_cast<Sum>(cascade<0, N>(a, b));
+  } else {
+    Sum sum = 0;
+    for (int t = 0; t < N; ++t) {
 #pragma HLS unroll
-    if constexpr (M::use_dsp) {
-      const auto product = a[t] * b[t];
-#pragma HLS bind_op variable = product op = mul impl = dsp
-      sum += static_cast<Sum>(product);
-    } else {
       const auto product = a[t] * b[t];
 #pragma HLS bind_op variable = product op = mul impl = fabric
       sum += static_cast<Sum>(product);
     }
+    return sum;
   }
-  return sum;
 }
 
 /// Tiles of `Columns` columns: how many output channels they have at most, and their columns'
