@@ -248,14 +248,15 @@ inline void downsample_iteration(const downsample_operands<C>& x, int og, int ic
   if (icg == conv_shape<C>::in_groups - 1) downsample_write<C, D>(acc, og, ocg, out);
 }
 
-/// All forms of the task; absent ports are `no_port`.
+/// The task, called from a generated function that has the streams there are as parameters and
+/// `no_port` for the others (hls/templates/conv.j2).
 ///
 /// An accumulator is read and written every `groups` iterations, which the tool is told: it
 /// cannot see it through the flattened loops, and a distance of 1 would slow the pipeline down.
 template <class C, class Window, class Weights, class Skip, class DsWeights, class DsOut>
-inline void conv_task(Window& window_in, Weights& weights_in, Skip& skip,
-                      [[maybe_unused]] DsWeights& ds_weights,
-                      stream<typename C::out_t> (&out)[C::ow_par], [[maybe_unused]] DsOut& ds_out) {
+inline void conv(Window& window_in, Weights& weights_in, Skip& skip,
+                 [[maybe_unused]] DsWeights& ds_weights,
+                 stream<typename C::out_t> (&out)[C::ow_par], [[maybe_unused]] DsOut& ds_out) {
 #pragma HLS inline
   using shape = conv_shape<C>;
   using acc_t = int_t<C::acc_bits>;
@@ -298,69 +299,6 @@ inline void conv_task(Window& window_in, Weights& weights_in, Skip& skip,
       }
     }
   }
-}
-
-/// Convolution.
-template <class C, class Window>
-void stream_conv(Window& window, stream<typename C::weights_t>& weights,
-                 stream<typename C::out_t> (&out)[C::ow_par]) {
-  no_port none;
-  conv_task<C>(window, weights, none, none, out, none);
-}
-
-/// Convolution with a skip input.
-template <class C, class Window>
-void stream_conv_skip(Window& window, stream<typename C::weights_t>& weights,
-                      stream<typename C::skip_t> (&skip)[C::ow_par],
-                      stream<typename C::out_t> (&out)[C::ow_par]) {
-  no_port none;
-  conv_task<C>(window, weights, skip, none, out, none);
-}
-
-/// Convolution with the merged downsample convolution.
-template <class C, class Window>
-void stream_conv_downsample(Window& window, stream<typename C::weights_t>& weights,
-                            stream<typename C::ds::weights_t>& ds_weights,
-                            stream<typename C::out_t> (&out)[C::ow_par],
-                            stream<typename C::ds::out_t> (&ds_out)[C::ow_par]) {
-  no_port none;
-  conv_task<C>(window, weights, none, ds_weights, out, ds_out);
-}
-
-/// Convolution with a skip input and the merged downsample convolution.
-template <class C, class Window>
-void stream_conv_skip_downsample(Window& window, stream<typename C::weights_t>& weights,
-                                 stream<typename C::ds::weights_t>& ds_weights,
-                                 stream<typename C::skip_t> (&skip)[C::ow_par],
-                                 stream<typename C::out_t> (&out)[C::ow_par],
-                                 stream<typename C::ds::out_t> (&ds_out)[C::ow_par]) {
-  conv_task<C>(window, weights, skip, ds_weights, out, ds_out);
-}
-
-/// The same four with the weights in memories of their own (`C::memory`, `C::ds::memory`).
-template <class C, class Window>
-void embedded_conv(Window& window, stream<typename C::out_t> (&out)[C::ow_par]) {
-  no_port none;
-  conv_task<C>(window, none, none, none, out, none);
-}
-template <class C, class Window>
-void embedded_conv_skip(Window& window, stream<typename C::skip_t> (&skip)[C::ow_par],
-                        stream<typename C::out_t> (&out)[C::ow_par]) {
-  no_port none;
-  conv_task<C>(window, none, skip, none, out, none);
-}
-template <class C, class Window>
-void embedded_conv_downsample(Window& window, stream<typename C::out_t> (&out)[C::ow_par],
-                              stream<typename C::ds::out_t> (&ds_out)[C::ow_par]) {
-  no_port none;
-  conv_task<C>(window, none, none, none, out, ds_out);
-}
-template <class C, class Window>
-void embedded_conv_skip_downsample(Window& window, stream<typename C::skip_t> (&skip)[C::ow_par],
-                                   stream<typename C::out_t> (&out)[C::ow_par],
-                                   stream<typename C::ds::out_t> (&ds_out)[C::ow_par]) {
-  no_port none;
-  conv_task<C>(window, none, skip, none, out, ds_out);
 }
 
 }  // namespace fr

@@ -153,7 +153,12 @@ void output_dma(stream<typename C::token_t> (&in)[C::lanes], stream<axi_beat>& o
 #pragma HLS pipeline II = 1 style = stp
           iteration();
           const bool tail = g == shape::groups - 1;
-          int held = static_cast<int>(fill);
+          const int arriving = part > 0 ? 0 : (tail ? shape::tail_bytes : shape::token_bytes);
+          const int held = static_cast<int>(fill);
+          // Asked of the fill level before the token, so that the addition is not in the way.
+          const bool full = part > 0 ? held >= kBeatBytes
+                            : tail   ? held >= kBeatBytes - shape::tail_bytes
+                                     : held >= kBeatBytes - shape::token_bytes;
           if (part == 0) {
             typename C::token_t token;
             for (int l = 0; l < C::lanes; ++l) {
@@ -165,16 +170,15 @@ void output_dma(stream<typename C::token_t> (&in)[C::lanes], stream<axi_beat>& o
                   const std::int64_t code = to_int64(token.v[i / C::code_bytes]);
                   return static_cast<std::uint8_t>((code >> (8 * (i % C::code_bytes))) & 255);
                 });
-            held += tail ? shape::tail_bytes : shape::token_bytes;
           }
-          if (held >= kBeatBytes) {
+          if (full) {
             beats = static_cast<counter_t<shape::beats>>(beats + 1);
             out.write(beat_from_bytes(buffer, kBeatBytes, beats == shape::beats));
             drop_bytes<kBeatBytes>(buffer);
-            held -= kBeatBytes;
           }
           if (tail && part == shape::parts - 1) count_up<C::lanes - 1>(lane, w == C::w - 1);
-          fill = static_cast<counter_t<shape::buffer_bytes>>(held);
+          fill = static_cast<counter_t<shape::buffer_bytes>>(held + arriving -
+                                                             (full ? kBeatBytes : 0));
         }
       }
     }

@@ -33,6 +33,8 @@ namespace fr {
 constexpr int kWideBits = 27;
 constexpr int kNarrowBits = 18;
 constexpr int kProductBits = 48;
+/// Of plain products; chains of packed ones end where their sums must be taken apart.
+constexpr int kLongestCascade = 16;
 
 /// Packed operands of the 27-bit and of the 18-bit multiplier port. Native builds keep the wide one
 /// as wide as the product, which saves an extension per multiplication.
@@ -156,12 +158,25 @@ inline void packed_dot(const A (&a)[N], const B (&b)[N], Sum (&sum)[Fields]) {
   check_packed<M, Narrow>(a, b, sum);
 }
 
-/// Plain dot product, one multiplier per tap: a cascade of DSPs, or a tree of LUTs.
+/// The same in cascades of at most `kLongestCascade` DSPs, whose sums are added in a tree.
+template <int Begin, int End, int N, class A, class B>
+inline int_t<kProductBits> cascades(const A (&a)[N], const B (&b)[N]) {
+#pragma HLS inline
+  if constexpr (End - Begin <= kLongestCascade) {
+    return cascade<Begin, End>(a, b);
+  } else {
+    constexpr int middle = (Begin + End + 1) / 2;
+    return static_cast<int_t<kProductBits>>(cascades<Begin, middle>(a, b) +
+                                            cascades<middle, End>(a, b));
+  }
+}
+
+/// Plain dot product, one multiplier per tap: in DSPs, or a tree of LUTs.
 template <class M, class Sum, int N, class A, class B>
 inline Sum plain_dot(const A (&a)[N], const B (&b)[N]) {
 #pragma HLS inline
   if constexpr (M::use_dsp) {
-    return static_cast<Sum>(cascade<0, N>(a, b));
+    return static_cast<Sum>(cascades<0, N>(a, b));
   } else {
     Sum sum = 0;
     for (int t = 0; t < N; ++t) {

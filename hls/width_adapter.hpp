@@ -49,29 +49,29 @@ struct adapter_schedule {
 
   /// What each iteration does, as tables, so that no state but the loop counter decides it.
   struct plan_t {
-    bool reads[steps];
+    flags<steps> reads;
     /// The place at which the token read goes, one row each.
-    bool place[places][steps];
-    bool place_used[places];
-    bool writes[steps];
+    table<bool, places, steps> place;
+    flags<places> place_used;
+    flags<steps> writes;
     /// Whether the token written is the pixel's last.
-    bool ends[steps];
+    flags<steps> ends;
   };
   static constexpr plan_t plan() {
     plan_t p{};
     int in = 0;
     int out = 0;
     for (int step = 0; step < steps; ++step) {
-      p.reads[step] = reads(in, out);
-      if (p.reads[step]) {
-        const int place = (arrived(in) - out * C::out_ch_par) / place_codes;
-        p.place[place][step] = true;
-        p.place_used[place] = true;
+      p.reads.v[step] = reads(in, out);
+      if (p.reads.v[step]) {
+        const int at = (arrived(in) - out * C::out_ch_par) / place_codes;
+        p.place.v[at][step] = true;
+        p.place_used.v[at] = true;
         ++in;
       }
-      p.writes[step] = arrived(in) >= needed(out);
-      p.ends[step] = p.writes[step] && out == out_groups - 1;
-      if (p.writes[step]) ++out;
+      p.writes.v[step] = arrived(in) >= needed(out);
+      p.ends.v[step] = p.writes.v[step] && out == out_groups - 1;
+      if (p.writes.v[step]) ++out;
     }
     return p;
   }
@@ -88,9 +88,12 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
   constexpr int column_groups = ceil_div(C::w, columns);
   constexpr int steps = schedule::steps;
   constexpr int capacity = C::in_ch_par + C::out_ch_par;
-  static constexpr auto plan = schedule::plan();
-#pragma HLS array_partition variable = plan.place complete dim = 1
-#pragma HLS array_partition variable = plan.place_used complete
+  static constexpr auto reads = schedule::plan().reads;
+  static constexpr auto place = schedule::plan().place;
+  static constexpr auto place_used = schedule::plan().place_used;
+  static constexpr auto writes = schedule::plan().writes;
+  static constexpr auto ends = schedule::plan().ends;
+#pragma HLS array_partition variable = place.v complete dim = 1
   code buffer[columns][capacity] = {};
 #pragma HLS array_partition variable = buffer complete dim = 0
   // The lanes of this column group; counters, because a remainder of division costs a divider.
@@ -104,11 +107,11 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
         for (int l = 0; l < C::in_lanes; ++l) {
 #pragma HLS unroll
           const int c = l % columns;
-          if (plan.reads[step] && wg * columns + c < C::w && l / columns == in_lane_group) {
+          if (reads.v[step] && wg * columns + c < C::w && l / columns == in_lane_group) {
             const auto& token = read_ref(in[l]);
             for (int p = 0; p < schedule::places; ++p) {
 #pragma HLS unroll
-              if (plan.place_used[p] && plan.place[p][step]) {
+              if (place_used.v[p] && place.v[p][step]) {
                 for (int k = 0; k < C::in_ch_par; ++k) {
 #pragma HLS unroll
                   buffer[c][p * schedule::place_codes + k] = token.v[k];
@@ -120,11 +123,11 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
         for (int l = 0; l < C::out_lanes; ++l) {
 #pragma HLS unroll
           const int c = l % columns;
-          if (plan.writes[step] && wg * columns + c < C::w && l / columns == out_lane_group) {
+          if (writes.v[step] && wg * columns + c < C::w && l / columns == out_lane_group) {
             typename C::out_t token;
             for (int k = 0; k < C::out_ch_par; ++k) {
 #pragma HLS unroll
-              const bool valid = k < schedule::last_codes || !plan.ends[step];
+              const bool valid = k < schedule::last_codes || !ends.v[step];
               token.v[k] = valid ? buffer[c][k] : code(0);
             }
             out[l].write(token);

@@ -33,6 +33,16 @@ _STREAM_ARGUMENT = re.compile(r"(?P<name>\w+)\s*(?:\[\s*(?P<lane>\d+)\s*\])?")
 READS, WRITES = "reads", "writes"
 
 
+def stream_declaration(statement: str) -> re.Match[str] | None:
+    """``type``, ``name`` and ``lanes`` (None for a plain stream) of a stream declaration."""
+    return _DECLARATION.fullmatch(statement)
+
+
+def task_call(statement: str) -> re.Match[str] | None:
+    """``name`` and ``call`` of a task."""
+    return _TASK.fullmatch(statement)
+
+
 def check_dataflow(project_dir: str | Path) -> list[str]:
     """What is wrong with the top function of a generated project; empty if nothing is.
 
@@ -129,8 +139,7 @@ class _TopCheck:
         return self._found
 
     def _statement(self, statement: str) -> None:
-        declared = _DECLARATION.fullmatch(statement)
-        task = _TASK.fullmatch(statement)
+        declared, task = stream_declaration(statement), task_call(statement)
         if declared:
             lanes = declared["lanes"]
             self._declare(declared["name"], int(lanes) if lanes else None)

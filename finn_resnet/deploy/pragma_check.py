@@ -65,6 +65,7 @@ _DIRECTIVES = {
     "unroll": _Directive("loop", {"factor": None}, frozenset({"skip_exit_check"})),
     "loop_tripcount": _Directive("loop", {"min": None, "max": None, "avg": None}),
     "loop_flatten": _Directive("loop", flags=frozenset({"off"})),
+    "expression_balance": _Directive("function", flags=frozenset({"off"})),
     "inline": _Directive("function", flags=frozenset({"off", "recursive"})),
     "array_partition": _Directive(
         "variable",

@@ -13,7 +13,7 @@ from qonnx.core.datatype import BaseDataType
 
 from finn_resnet.custom_ops.streams import Stream
 from finn_resnet.finn.node_code import NodePort
-from finn_resnet.generation.project import library_folder
+from finn_resnet.generation.templates import library_folder
 from finn_resnet.simulation.ap_headers import find_ap_headers
 from finn_resnet.simulation.compiler import CompilationError, find_compiler
 from finn_resnet.simulation.runner import SimulationError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, log2
 from typing import Any, NamedTuple
@@ -16,9 +17,14 @@ from finn_resnet.generation.project_file import ProjectProbe
 from finn_resnet.generation.registry import generates
 from finn_resnet.generation.requant_config import requant_config
 from finn_resnet.generation.task_code import NodeCode, NodeContext, TaskCall
+from finn_resnet.generation.templates import render
 from finn_resnet.numerics.dsp_packing import UNPACKED, chain_ends, packing_of, tap_order
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.parallelism.coefficients import coefficient
+
+_ROLES = ("window", "weights", "skip", "ds_weights", "out", "ds_out")
+"""Parameters of fr::conv in order."""
+_LONGEST_CASCADE = 16  # kLongestCascade of mac.hpp
 
 
 class Factors(NamedTuple):
@@ -59,7 +65,7 @@ def conv_code(node: NodeContext) -> NodeCode:
         **_memory_types(node, "weights"),
     }
     code.structs.append(config_struct(node.config, _doc(node), constants, types))
-    code.tasks.append(_task(node, constants))
+    _add_task(node, constants, code)
     code.probes = _probes(node)
     return code
 
@@ -207,31 +213,58 @@ def _downsample_structs(node: NodeContext, name: str) -> list[str]:
     return [*before.structs, *after.structs, config_struct(name, doc, constants, types)]
 
 
-def _task(node: NodeContext, constants: dict[str, Member]) -> TaskCall:
+@dataclass(frozen=True)
+class _Port:
+    """A stream of the task: what it carries, its C++ type and the expression it is called with."""
+
+    role: str
+    token_type: str
+    lanes: int
+    stream: str
+
+
+def _ports(node: NodeContext) -> list[_Port]:
+    """The streams of a convolution in the order of its call."""
     op = node.op
-    suffix, ports = "", [node.stream_in()]
-    embedded = op.get_nodeattr("mem_mode") == "internal_embedded"
-    if not embedded:
-        names = ("weights", "ds_weights") if op.has_downsample else ("weights",)
-        ports += [node.stream_in(name) for name in names]
+    inputs = ["window"]
+    if op.get_nodeattr("mem_mode") != "internal_embedded":
+        inputs += ["weights", "ds_weights"] if op.has_downsample else ["weights"]
     if op.has_skip:
-        suffix += "_skip"
-        ports.append(node.stream_in("skip"))
-    ports.append(node.stream_out())
-    if op.has_downsample:
-        suffix += "_downsample"
-        ports.append(node.stream_out(1))
-    form = "embedded" if embedded else "stream"
-    call = f"fr::{form}_conv{suffix}<{node.config}>({', '.join(ports)})"
-    return TaskCall(node.name, call, "StreamConv", _pipeline_depth(constants))
+        inputs.append("skip")
+    outputs = {"out": 0, "ds_out": 1} if op.has_downsample else {"out": 0}
+    found = [(role, node.edge(role), node.stream_in(role)) for role in inputs]
+    found += [(role, node.outputs[i], node.stream_out(i)) for role, i in outputs.items()]
+    return [_Port(role, edge.token_type, edge.layout.lanes, name) for role, edge, name in found]
+
+
+def _add_task(node: NodeContext, constants: dict[str, Member], code: NodeCode) -> None:
+    ports = _ports(node)
+    code.functions.append(
+        render(
+            "conv",
+            doc=_doc(node)[0],
+            name=node.name,
+            use_dsp=constants["use_dsp"],
+            ports=ports,
+            roles=_ROLES,
+            absent=set(_ROLES) - {port.role for port in ports},
+        )
+    )
+    call = f"{node.name}_task({', '.join(port.stream for port in ports)})"
+    code.tasks.append(TaskCall(node.name, call, "StreamConv", _pipeline_depth(constants)))
 
 
 def _pipeline_depth(constants: dict[str, Any]) -> int:
     """Modelled stages: operand registers, cascade or adder tree, accumulate, requantise, write."""
     ends = [0, *constants["chain_end"]]
     longest = max(b - a for a, b in pairwise(ends))
-    packed = constants["port_operands"] > 1
-    tree = longest if packed else ceil(log2(longest)) + coefficient("multiplier_stages")
+    if not constants["use_dsp"]:
+        tree = ceil(log2(longest)) + coefficient("multiplier_stages")
+    elif constants["port_operands"] > 1:
+        tree = longest
+    else:
+        joins = max(ceil(log2(longest / _LONGEST_CASCADE)), 0)
+        tree = ceil(longest / 2**joins) + joins
     around = coefficient("conv_operand_stages") + coefficient("conv_result_stages")
     return around + tree + ceil(log2(constants["chains"]))
 

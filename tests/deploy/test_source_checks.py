@@ -74,7 +74,7 @@ def edit(path, pattern: str, replacement: str) -> None:
         ),
         (r"conv13_window_tap\[8\], ", "conv13_window_tap[7], ", "tap[7]' has 2 writers"),
         (r"conv13_window_tap\[8\], ", "conv13_window_tap[9], ", "which does not exist"),
-        (r"conv8_window_forward, conv13_out", "conv8_window_forwards, conv13_out", "no declared"),
+        (r"conv8_window_forward,(\s+conv13_out)", r"conv8_window_forwards,\1", "no declared"),
         (r"\(conv8_out\[0\],\s", "(conv13_out[0], ", "before any task writes it"),
         (r"conv38_out, output\)", "conv38_out, input)", "stream 'output' has 0 writers"),
         # Something that is no declaration and no call.

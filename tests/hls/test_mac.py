@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from finn_resnet.generation.project import library_folder
+from finn_resnet.generation.templates import library_folder
 from finn_resnet.numerics.dsp_packing import FOURS, PAIRS, Packing, chain_ends, longest_chain
 from finn_resnet.numerics.ranges import Range
 
