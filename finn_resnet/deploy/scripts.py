@@ -44,9 +44,9 @@ _COPIED = ("packet_end.v",)
 # -DFR_VENDOR: the test bench must use the ports' own types (hls/vendor.hpp).
 _CFLAGS = "-std=c++17 -DFR_VENDOR"
 _IP = {"vendor": "finn_resnet", "library": "hls", "version": "1.0"}
-# v++ and vitis-run compile HLS components from 2023.2; `pipeline style=` and `bind_storage` need
-# Vitis HLS 2021.1.
-_OLDEST_VERSIONS = {"unified": "2023.2", "classic": "2021.1", "vivado": "2021.1"}
+# v++ and vitis-run compile HLS components from 2023.2. C simulation needs `if constexpr`, so a gcc
+# of 7 or newer (8.3 since 2022.2), and hls_dsp_builtins.h comes with 2022.2.
+_OLDEST_VERSIONS = {"unified": "2023.2", "classic": "2022.2", "vivado": "2022.2"}
 
 
 def write_scripts(

@@ -183,9 +183,9 @@ def tool(folder: Path, name: str, banner: str) -> None:
 @pytest.mark.parametrize(
     ("flow", "tools", "message"),
     [
-        ("classic", {}, "vitis_hls is not on the PATH, 2021.1 or newer"),
+        ("classic", {}, "vitis_hls is not on the PATH, 2022.2 or newer"),
         ("unified", {}, "v++ is not on the PATH, 2023.2 or newer"),
-        ("vivado", {}, "vivado is not on the PATH, 2021.1 or newer"),
+        ("vivado", {}, "vivado is not on the PATH, 2022.2 or newer"),
         ("classic", {"vitis_hls": "Vitis HLS v2020.1 (64-bit)"}, "vitis_hls is version 2020.1"),
         ("unified", {"v++": "****** v++ v2022.2 (64-bit)"}, "v++ is version 2022.2, 2023.2"),
         ("unified", {"v++": "****** v++ v2023.2 (64-bit)"}, "vitis-run is not on the PATH"),
