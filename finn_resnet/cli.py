@@ -16,6 +16,7 @@ from finn_resnet import __version__
 from finn_resnet.commands.build import build
 from finn_resnet.commands.calibrate import calibrate
 from finn_resnet.commands.check import check
+from finn_resnet.commands.check_hls import check_hls
 from finn_resnet.commands.completion import completion
 from finn_resnet.commands.deploy import deploy
 from finn_resnet.commands.evaluate import evaluate
@@ -87,6 +88,7 @@ def cli(ctx: click.Context) -> None:
 for command in (
     build,
     check,
+    check_hls,
     calibrate,
     verify,
     simulate,
