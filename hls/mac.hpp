@@ -171,21 +171,29 @@ inline int_t<kProductBits> cascades(const A (&a)[N], const B (&b)[N]) {
   }
 }
 
-/// Plain dot product, one multiplier per tap: in DSPs, or a tree of LUTs.
+/// The same in LUTs, added in a tree.
+template <class Sum, int Begin, int End, int N, class A, class B>
+inline Sum lut_products(const A (&a)[N], const B (&b)[N]) {
+#pragma HLS inline
+  if constexpr (End - Begin == 1) {
+    const auto product = a[Begin] * b[Begin];
+#pragma HLS bind_op variable = product op = mul impl = fabric
+    return static_cast<Sum>(product);
+  } else {
+    constexpr int middle = (Begin + End + 1) / 2;
+    return static_cast<Sum>(lut_products<Sum, Begin, middle>(a, b) +
+                            lut_products<Sum, middle, End>(a, b));
+  }
+}
+
+/// Plain dot product, one multiplier per tap, in DSPs or in LUTs.
 template <class M, class Sum, int N, class A, class B>
 inline Sum plain_dot(const A (&a)[N], const B (&b)[N]) {
 #pragma HLS inline
   if constexpr (M::use_dsp) {
     return static_cast<Sum>(cascades<0, N>(a, b));
   } else {
-    Sum sum = 0;
-    for (int t = 0; t < N; ++t) {
-#pragma HLS unroll
-      const auto product = a[t] * b[t];
-#pragma HLS bind_op variable = product op = mul impl = fabric
-      sum += static_cast<Sum>(product);
-    }
-    return sum;
+    return lut_products<Sum, 0, N>(a, b);
   }
 }
 

@@ -78,11 +78,12 @@ void global_pool(stream<typename C::in_t> (&in)[C::ow_par], stream<typename C::o
       for (int g = 0; g < groups; ++g) {
 #pragma HLS pipeline II = 1 style = stp
         iteration();
+        // The codes of this iteration first: the running totals then pass one operation only.
         int_t<C::total_bits> total[C::ch_par];
 #pragma HLS array_partition variable = total complete
         for (int k = 0; k < C::ch_par; ++k) {
 #pragma HLS unroll
-          total[k] = h == 0 && wg == 0 ? int_t<C::total_bits>(pool_start<C>) : totals[g][k];
+          total[k] = pool_start<C>;
         }
         for (int l = 0; l < C::ow_par; ++l) {
 #pragma HLS unroll
@@ -93,6 +94,10 @@ void global_pool(stream<typename C::in_t> (&in)[C::ow_par], stream<typename C::o
               total[k] = pool_join<C>(total[k], token.v[k]);
             }
           }
+        }
+        for (int k = 0; k < C::ch_par; ++k) {
+#pragma HLS unroll
+          if (h > 0 || wg > 0) total[k] = pool_join<C>(total[k], totals[g][k]);
         }
         for (int k = 0; k < C::ch_par; ++k) {
 #pragma HLS unroll

@@ -104,11 +104,15 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
       for (int step = 0; step < steps; ++step) {
 #pragma HLS pipeline II = 1 style = stp
         iteration();
-        for (int l = 0; l < C::in_lanes; ++l) {
+        for (int c = 0; c < columns; ++c) {
 #pragma HLS unroll
-          const int c = l % columns;
-          if (reads.v[step] && wg * columns + c < C::w && l / columns == in_lane_group) {
-            const auto& token = read_ref(in[l]);
+          const bool exists = wg * columns + c < C::w;
+          if (reads.v[step] && exists) {
+            typename C::in_t token;
+            for (int lg = 0; lg < schedule::in_lane_groups; ++lg) {
+#pragma HLS unroll
+              if (lg == in_lane_group) token = in[lg * columns + c].read();
+            }
             for (int p = 0; p < schedule::places; ++p) {
 #pragma HLS unroll
               if (place_used.v[p] && place.v[p][step]) {
@@ -119,18 +123,17 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
               }
             }
           }
-        }
-        for (int l = 0; l < C::out_lanes; ++l) {
-#pragma HLS unroll
-          const int c = l % columns;
-          if (writes.v[step] && wg * columns + c < C::w && l / columns == out_lane_group) {
+          if (writes.v[step] && exists) {
             typename C::out_t token;
             for (int k = 0; k < C::out_ch_par; ++k) {
 #pragma HLS unroll
               const bool valid = k < schedule::last_codes || !ends.v[step];
               token.v[k] = valid ? buffer[c][k] : code(0);
             }
-            out[l].write(token);
+            for (int lg = 0; lg < schedule::out_lane_groups; ++lg) {
+#pragma HLS unroll
+              if (lg == out_lane_group) out[lg * columns + c].write(token);
+            }
             for (int k = 0; k < C::in_ch_par; ++k) {
 #pragma HLS unroll
               buffer[c][k] = buffer[c][k + C::out_ch_par];

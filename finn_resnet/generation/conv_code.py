@@ -244,7 +244,6 @@ def _add_task(node: NodeContext, constants: dict[str, Member], code: NodeCode) -
             "conv",
             doc=_doc(node)[0],
             name=node.name,
-            use_dsp=constants["use_dsp"],
             ports=ports,
             roles=_ROLES,
             absent=set(_ROLES) - {port.role for port in ports},

@@ -12,7 +12,14 @@ from finn_resnet.deploy.cpp_source import calls, functions, synthesised_files, w
 from finn_resnet.schedule_check.clang import compile_to_ir
 from finn_resnet.schedule_check.ir import Function, Loop
 from finn_resnet.schedule_check.ir import functions as ir_functions
-from finn_resnet.schedule_check.memory import PORTS, Division, accesses, divisions, uses
+from finn_resnet.schedule_check.memory import (
+    PORTS,
+    Division,
+    accesses,
+    divisions,
+    source_name,
+    uses,
+)
 from finn_resnet.schedule_check.multipliers import NARROW_BITS, WIDE_BITS, multipliers
 from finn_resnet.schedule_check.path_delay import USABLE_PERIOD, Recurrences
 from finn_resnet.schedule_check.path_delay import Path as DelayPath
@@ -20,7 +27,10 @@ from finn_resnet.schedule_check.task_unit import MARKER, PREFIX, write_task_unit
 from finn_resnet.schedule_check.trip_count import trip_count
 
 _DIVISIONS = {"udiv", "sdiv", "urem", "srem"}
-_GUARD = re.compile(r"(?m)^@_ZGV\w*?(\d+[A-Za-z_]\w*?)(?:_\d+)? = ")
+_LOCAL_ARRAY = re.compile(
+    r"(?m)^ +(?! |static |return |typedef |using )[\w:<>, ]+? (\w+)(?:\[[^\]\n]+\])+(?: = \{\})?;"
+)
+_GUARD = re.compile(r"(?m)^@(_ZGV\w+) = ")
 _CONSTANT = re.compile(r'(?m)^(@[\w.$]+|@"[^"]+") = [^\n=]*\bconstant\b')
 
 
@@ -145,24 +155,37 @@ def _multiplier_faults(task: TaskSchedule, expected: dict[str, int] | None) -> I
 def _source_findings(folder: Path, text: str, found: list[TaskSchedule]) -> list[TaskSchedule]:
     """Faults outside the loops: initialisation at run time, and chains that become trees."""
     everywhere = TaskSchedule("(all)")
-    for name in sorted({match.lstrip("0123456789") for match in _GUARD.findall(text)}):
+    for name in sorted(set(map(source_name, _GUARD.findall(text)))):
         everywhere.faults.append(f"'{name}' is initialised at run time")
     sources = {path: without_comments(path.read_text()) for path in synthesised_files(folder)}
     for path, source in sources.items():
         if re.search(r"#\s*pragma HLS bind_op[^\n]*impl\s*=\s*dsp", source):
             everywhere.faults.append(f"{path.name} binds products to DSPs, away from their sums")
+        everywhere.faults += _undivided_arrays(path.name, source)
     _balance_faults(sources, found)
     return [everywhere] if everywhere.faults else []
 
 
+def _undivided_arrays(file: str, source: str) -> Iterator[str]:
+    """Local arrays without a division: clang takes them apart, Vitis HLS makes memories of them."""
+    for function in functions(source):
+        if "#pragma HLS" not in function.body:
+            continue
+        for name in _LOCAL_ARRAY.findall(function.body):
+            if not re.search(rf"HLS array_\w+ variable\s*=\s*{name}\b", function.body):
+                yield f"array '{name}' of {file} is not partitioned"
+
+
 def _balance_faults(sources: dict[Path, str], found: list[TaskSchedule]) -> None:
-    """A task of packed products must keep its chains: `expression_balance off`."""
+    """Sums of products stay as written: `expression_balance off`.
+
+    Balancing would turn chains of DSPs into trees, and put an accumulator in front of its terms.
+    """
     bodies = {f.name: f.body for source in sources.values() for f in functions(source)}
     tasks = {task.name: task for task in found}
     for source in sources.values():
         for match in re.finditer(r'FR_TASK\(\s*"(\w+)",\s*(.*?)\);\n', source, re.DOTALL):
-            task = tasks.get(match[1])
-            called = next(calls(match[2]), ("", []))[0]
-            packed = task is not None and task.widest[0] > NARROW_BITS
-            if packed and "HLS expression_balance off" not in bodies.get(called, ""):
-                task.faults.append("chains of DSPs without expression_balance off")
+            task, called = tasks.get(match[1]), next(calls(match[2]), ("", []))[0]
+            balanced = "HLS expression_balance off" not in bodies.get(called, "")
+            if task is not None and task.multipliers and balanced:
+                task.faults.append("sums of products without expression_balance off")

@@ -22,7 +22,7 @@ _FLAGS = (
     *("-std=c++17", "-O2", "-g0", "-S", "-emit-llvm", "-D__SYNTHESIS__", "-DNDEBUG"),
     *("-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fno-discard-value-names"),
     # Loops stay as they are written, but for those the sources unroll.
-    *("-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops"),
+    *("-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-fno-jump-tables"),
     *("-mllvm", "-disable-loop-idiom-all", "-mllvm", "-inline-threshold=10000000"),
     *("-Wno-unknown-pragmas", "-Wno-bit-int-extension", "-Wno-unknown-warning-option"),
 )

@@ -147,7 +147,7 @@ def _joined(lines: list[str]) -> Iterator[str]:
     whole = ""
     for line in lines:
         whole = f"{whole} {line.strip()}" if whole else line
-        if not whole.lstrip().startswith("switch") or whole.rstrip().endswith("]"):
+        if not whole.lstrip().startswith("switch ") or whole.rstrip().endswith("]"):
             yield whole
             whole = ""
 

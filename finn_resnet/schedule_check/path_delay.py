@@ -15,6 +15,7 @@ _LUT, _NET, _CARRY, _CARRY_BIT = 0.15, 0.3, 0.1, 0.018
 _DSP = 2.5
 _WIRES = {"zext", "sext", "trunc", "freeze", "bitcast"}
 _CHAINS = {"add", "sub", "icmp"}
+_ASSOCIATIVE = {"add", "or", "and", "xor"}
 _LONG = {"mul": 1, "udiv": 4, "sdiv": 4, "urem": 4, "srem": 4}
 
 USABLE_PERIOD = 0.73
@@ -84,10 +85,13 @@ class Recurrences:
         found = self._function.defined.get(name)
         if found is None or found.block not in self._loop.blocks or name in self._registers:
             return None
-        before = [path for value in self._sources(found) if (path := self._to(value))]
+        before = [(path, value) for value in self._sources(found) if (path := self._to(value))]
         if before:
-            longest = max(before, key=lambda path: path.ns)
-            self._known[name] = longest.then(*self._delay(found))
+            longest, value = max(before, key=lambda pair: pair[0].ns)
+            # clang puts the terms of an associative chain in an order of its own; the tool balances
+            # it, or keeps the sources' order, in which a register comes last.
+            joined = found.op in _ASSOCIATIVE and found.op == self._function.defined[value].op
+            self._known[name] = longest if joined else longest.then(*self._delay(found))
         return self._known[name]
 
     def _sources(self, found: Instruction) -> Iterator[str]:
