@@ -28,6 +28,7 @@ from finn_resnet.generation.task_code import (
     StreamDeclaration,
     WeightMemory,
 )
+from finn_resnet.generation.templates import render
 from finn_resnet.transformation.graph_edit import code_range
 
 INCLUDES = (*(header.name for header in headers_of(GENERATORS)), "packed_stream.hpp")
@@ -78,17 +79,7 @@ class NodeIp:
     @property
     def source(self) -> str:
         """The whole C++ source; weights are in ``weights/`` beside it."""
-        lines = [
-            # The vendor's headers limit integers to 1024 bits unless told otherwise.
-            f"#define AP_INT_MAX_W {max(port.bits for port in self.ports)}",
-            *[f'#include "{header}"' for header in INCLUDES],
-            *self.definitions,
-            f"{self.signature} {{",
-            *self.pragmas,
-            *self.body,
-            "}",
-        ]
-        return "\n".join(lines) + "\n"
+        return render("finn_node.cpp", node=self, includes=INCLUDES)
 
     def write(self, folder: Path) -> None:
         """Write ``top_<name>.cpp`` and its weights."""
