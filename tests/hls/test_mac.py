@@ -141,3 +141,24 @@ def test_checked_builds_stop_at_a_chain_that_is_too_long(cxx, tmp_path, row):
     done = build(cxx, tmp_path, [case], "-DFR_CHECKED")
     assert done.returncode != 0
     assert "packed multiplier" in done.stderr
+
+
+# What the cascade class of the vendor's hls_dsp_builtins.h computes, by its documentation.
+BUILTINS = """
+namespace hls::dsp48e2 {
+enum : long { REG_A1 = 1, REG_B1 = 2, REG_M = 4, REG_P = 8 };
+template <long Flags>
+struct cascade {
+  struct R_t { long acout, bcout, pcout; };
+  R_t mul_add(long a, long b, long c) { return {a, b, a * b + c}; }
+};
+}  // namespace hls::dsp48e2
+"""
+
+
+def test_instantiated_dsps_compute_the_same(cxx, tmp_path):
+    (tmp_path / "hls_dsp_builtins.h").write_text(BUILTINS)
+    cases = [case for row in (LONGEST[0], LONGEST[-1]) for case in corners(*row)]
+    done = build(cxx, tmp_path, cases, "-DFR_DSP_BUILTINS", "-DFR_CHECKED", f"-I{tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert sums(done) == [case.exact for case in cases]
