@@ -67,7 +67,7 @@ class Recurrences:
         return False
 
     def _paths(self) -> dict[tuple[str, str], Path]:
-        found = {}
+        found: dict[tuple[str, str], Path] = {}
         for start in self._registers:
             self._known = {start: Path()}
             for end, phi in self._registers.items():
