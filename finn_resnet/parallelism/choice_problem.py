@@ -45,7 +45,7 @@ _LEAST_PER_ENGINE = 40
 _LEAST_KEPT = 6
 # LUTs that candidates mixed by the linear relaxation may take, as a share of the cap. With more,
 # whole candidates hardly ever fit, and the solver takes longest to find that out.
-_FULLEST_RELAXATION = 0.95
+_FULLEST_RELAXATION = 0.96
 # Share of its flip-flops that a candidate may save over another and still be left out.
 _FF_SLACK = 0.2
 # Candidates whose reduced cost exceeds this share of the relaxation's optimum are left out, and the
