@@ -9,7 +9,7 @@ from finn_resnet.custom_ops.elementwise import (
     StreamRequant,
     StreamWidthAdapter,
 )
-from finn_resnet.custom_ops.host import DequantizeOutput, QuantizeInput
+from finn_resnet.custom_ops.host import DequantizeOutput, LinearQuant, QuantizeInput
 from finn_resnet.custom_ops.parameter_stream import ParameterStream
 from finn_resnet.custom_ops.stream_conv import StreamConv
 from finn_resnet.custom_ops.stream_pool import StreamPool
@@ -20,6 +20,7 @@ __all__ = [
     "ChannelRequant",
     "DequantizeOutput",
     "InputDMA",
+    "LinearQuant",
     "OutputDMA",
     "ParameterStream",
     "QuantizeInput",

@@ -76,7 +76,7 @@ class StreamFork(ElementwiseOp):
 
 
 class StreamAdd(ElementwiseOp):
-    """Residual addition ``requant((a << shift_a) + (b << shift_b))``."""
+    """Residual addition ``requant(a * (mult_a << shift_a) + b * (mult_b << shift_b))``."""
 
     a, b = Operand(), Operand()
 
@@ -85,10 +85,12 @@ class StreamAdd(ElementwiseOp):
         return ("a", "b")
 
     def attributes(self) -> AttributeTypes:
-        """``shift_a``/``shift_b`` align both operands to the finer scale."""
+        """``mult_*`` (odd, or 1) and ``shift_*`` bring both operands to one grid."""
         return {
             **PICTURE,
             **PARALLEL,
+            "mult_a": ("i", False, 1),
+            "mult_b": ("i", False, 1),
             "shift_a": ("i", False, 0),
             "shift_b": ("i", False, 0),
             "requant": ("s", False, ""),
@@ -97,13 +99,19 @@ class StreamAdd(ElementwiseOp):
 
     def compute(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """Exact sum, then requantisation."""
-        shift_a, shift_b = self.attrs("shift_a", "shift_b")
-        return [self.requantiser()((inputs[0] << shift_a) + (inputs[1] << shift_b))]
+        factor_a, factor_b = self.factors_of_operands()
+        return [self.requantiser()(inputs[0] * factor_a + inputs[1] * factor_b)]
+
+    def factors_of_operands(self) -> tuple[int, int]:
+        """Whole number each operand is multiplied by."""
+        mult_a, mult_b, shift_a, shift_b = self.attrs("mult_a", "mult_b", "shift_a", "shift_b")
+        return mult_a << shift_a, mult_b << shift_b
 
     def total_range(self, *codes: Range) -> Range:
         """Range of the aligned sum before requantisation."""
         a, b = codes
-        return a.shifted(self.get_nodeattr("shift_a")).plus(b.shifted(self.get_nodeattr("shift_b")))
+        factor_a, factor_b = self.factors_of_operands()
+        return a.times(factor_a).plus(b.times(factor_b))
 
     def output_ranges(self, inputs: list[Range | None]) -> list[Range | None]:
         """Of the requantised sum."""
@@ -112,8 +120,13 @@ class StreamAdd(ElementwiseOp):
         return [self.requantiser().output_range(self.total_range(a, b)) if known else None]
 
     def problems(self) -> list[str]:
-        """Also: alignment shifts."""
-        return super().problems() + self.check_not_negative("shift_a", "shift_b")
+        """Also: alignment shifts, and multipliers that drop no operand."""
+        dropped = [name for name in ("mult_a", "mult_b") if not self.get_nodeattr(name)]
+        return [
+            *super().problems(),
+            *self.check_not_negative("shift_a", "shift_b"),
+            *[f"{name} = 0 drops an operand" for name in dropped],
+        ]
 
 
 class StreamRequant(ElementwiseOp):

@@ -32,6 +32,9 @@ class StreamPool(WindowOp):
             "ow_par": ("i", False, 1),
             "buffer_style": ("s", False, "slices", BUFFER_STYLES),
             "windowed": ("i", True, 0, {0, 1}),
+            # Factor of every output row and column, where windows divide by different numbers.
+            "row_weights": ("ints", False, []),
+            "column_weights": ("ints", False, []),
             "requant": ("s", False, ""),
             "fused_tensors": ("s", False, ""),
         }
@@ -69,14 +72,23 @@ class StreamPool(WindowOp):
         if not self.is_windowed:
             x = x.reshape(len(x), 1, 1, fh * fw * ch)
         windows = x.reshape(*x.shape[:3], fh * fw, ch)
-        average = self.get_nodeattr("kind") == "average"
-        return [self.requantiser()(windows.sum(axis=3) if average else windows.max(axis=3))]
+        if self.get_nodeattr("kind") == "max":
+            return [self.requantiser()(windows.max(axis=3))]
+        rows, columns = (np.array(weights, np.int64) for weights in self.weights())
+        total = windows.sum(axis=3) * rows[:, None, None] * columns[:, None]
+        return [self.requantiser()(total)]
+
+    def weights(self) -> tuple[list[int], list[int]]:
+        """Factor of every output row and of every output column."""
+        rows, columns, oh, ow = self.attrs("row_weights", "column_weights", "oh", "ow")
+        return list(rows) or [1] * oh, list(columns) or [1] * ow
 
     def total_range(self, codes: Range) -> Range:
         """Range of the maximum or the sum, given that of the codes."""
         if self.get_nodeattr("kind") == "max":
             return codes
-        count = self.get_nodeattr("fh") * self.get_nodeattr("fw")
+        rows, columns = self.weights()
+        count = self.get_nodeattr("fh") * self.get_nodeattr("fw") * max(rows) * max(columns)
         return Range(codes.lo * count, codes.hi * count)
 
     def output_ranges(self, inputs: list[Range | None]) -> list[Range | None]:
@@ -90,4 +102,7 @@ class StreamPool(WindowOp):
         ih, iw, fh, fw = self.attrs("ih", "iw", "fh", "fw")
         if not self.is_windowed and (ih, iw) != (fh, fw):
             found.append(f"a global pool of a {ih}x{iw} picture cannot have a {fh}x{fw} window")
+        sizes = tuple(map(len, self.weights()))
+        if sizes != self.attrs("oh", "ow"):
+            found.append(f"row_weights and column_weights have {sizes} entries")
         return found

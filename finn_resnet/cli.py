@@ -2,13 +2,15 @@
 
 Heavy imports happen inside the commands, so that `--help` answers at once. Errors of the user are
 one line on standard error and exit code 2; codes that differ from the model's are exit code 1, a
-deadlock is 3.
+deadlock is 3; a fault of ours is one line and exit code 70, its traceback in a file.
 """
 
 from __future__ import annotations
 
 import io
 import sys
+import tempfile
+import traceback
 
 import click
 
@@ -24,10 +26,10 @@ from finn_resnet.commands.explore import explore
 from finn_resnet.commands.listings import boards, config_reference, configs, models
 from finn_resnet.commands.report import report
 from finn_resnet.commands.simulate import simulate
-from finn_resnet.commands.terminal import EXIT_INTERRUPTED, EXIT_USER_ERROR
+from finn_resnet.commands.terminal import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_USER_ERROR
 from finn_resnet.commands.train import train
 from finn_resnet.commands.verify import verify
-from finn_resnet.errors import UserError
+from finn_resnet.errors import InternalFault, UserError
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -36,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code; faults of ours pass through as exceptions."""
+    """Run a command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character of a name shows its code.
         if isinstance(stream, io.TextIOWrapper):
@@ -54,6 +56,25 @@ def run(arguments: list[str] | None = None) -> int:
         # The reader (`| head`) has seen enough. Keep the interpreter from complaining on exit.
         sys.stdout = None
         return 0
+    except Exception as fault:
+        return _fault(fault)
+
+
+def _fault(fault: Exception) -> int:
+    """One line on a fault of ours: the node being worked on, and where the trace is."""
+    cause = fault.__cause__ if isinstance(fault, InternalFault) else fault
+    where = f" at {fault}" if isinstance(fault, InternalFault) else ""
+    said = " ".join(str(cause).split())
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="finn-resnet-fault-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as file:
+        file.write("".join(traceback.format_exception(fault)))
+    click.echo(
+        f"internal fault{where}: {type(cause).__name__}: {said[:300]}; the trace is in "
+        f"{file.name}, please report it with the model",
+        err=True,
+    )
+    return EXIT_FAULT
 
 
 def _fail(message: str, code: int = EXIT_USER_ERROR) -> int:

@@ -12,7 +12,7 @@ class UserError(Exception):
     """Bad input or an impossible request: one line that says what, why and the remedy.
 
     The command line prints the message alone and exits with `exit_code`; every other exception is
-    a fault of ours.
+    a fault of ours (exit code 70).
     """
 
     exit_code = 2
@@ -22,6 +22,10 @@ class DeadlockError(UserError):
     """The design stands still; the message names the tasks and the depths that free it."""
 
     exit_code = 3
+
+
+class InternalFault(Exception):
+    """A fault of ours while working on the named node; the cause is chained."""
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:

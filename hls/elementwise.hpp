@@ -59,7 +59,7 @@ inline typename C::out_t requantised(int g, const Value& value) {
   return token;
 }
 
-/// `requant((a << shift_a) + (b << shift_b))`. `C`: `a_t`, `b_t`, `out_t`, `total_bits`, `requant`.
+/// `requant(a * mult_a + b * mult_b)`. `C`: `a_t`, `b_t`, `out_t`, `total_bits`, `requant`.
 template <class C>
 void stream_add(stream<typename C::a_t> (&a)[C::lanes], stream<typename C::b_t> (&b)[C::lanes],
                 stream<typename C::out_t> (&out)[C::lanes]) {
@@ -76,8 +76,8 @@ void stream_add(stream<typename C::a_t> (&a)[C::lanes], stream<typename C::b_t> 
             const typename C::b_t y = b[l].read();
             const auto sum = [&x, &y](int k) {
               return to_int<C::total_bits>(
-                  multiply<C::total_bits>(x.v[k], std::int64_t{1} << C::shift_a) +
-                  multiply<C::total_bits>(y.v[k], std::int64_t{1} << C::shift_b));
+                  multiply<C::total_bits>(x.v[k], std::int64_t{C::mult_a}) +
+                  multiply<C::total_bits>(y.v[k], std::int64_t{C::mult_b}));
             };
             out[l].write(requantised<C>(g, sum));
           }

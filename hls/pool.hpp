@@ -1,6 +1,8 @@
 #pragma once
 
 /// Maximum and average pooling. The average is the exact sum; its division is part of `requant`.
+/// With `weighted` every output row and column multiplies its sum (`row_weights`,
+/// `column_weights`): windows at the border of a picture divide by another number.
 ///
 /// Config `C`: `ih iw oh ow fh fw`, `stride_w`, `ch`, `ch_par`, `ow_par`, `kind`, `total_bits`,
 /// `lowest_code`, `in_t` (global) or `window_t` and perhaps `rows_t` (windowed: `read_window`),
@@ -31,6 +33,19 @@ inline int_t<C::total_bits> pool_join(const int_t<C::total_bits>& total, const C
 template <class C>
 constexpr int pool_start = C::kind == pool_kind::max ? C::lowest_code : 0;
 
+/// The sum of output (`oh`, `ow`) times its row's and its column's weight.
+template <class C>
+inline int_t<C::total_bits> pool_weighted(const int_t<C::total_bits>& value, int oh, int ow) {
+#pragma HLS inline
+  if constexpr (C::weighted) {
+    constexpr int last = C::ow - 1;
+    const int weight = C::row_weights[oh] * C::column_weights[ow < last ? ow : last];
+    return multiply<C::total_bits>(value, weight);
+  } else {
+    return value;
+  }
+}
+
 /// Pools windows `[fh][window_columns][ch_par]`, order output row, column group, channel group;
 /// writes one token per lane.
 template <class C, class Window>
@@ -45,7 +60,7 @@ void window_pool(Window& in, stream<typename C::out_t> (&out)[C::ow_par]) {
         const auto& window = read_window<C>(in, oh, og);
         for (int l = 0; l < C::ow_par; ++l) {
 #pragma HLS unroll
-          const auto total = [&window, l](int k) {
+          const auto total = [&window, l, oh, og](int k) {
             int_t<C::total_bits> value = pool_start<C>;
             for (int i = 0; i < C::fh; ++i) {
 #pragma HLS unroll
@@ -55,7 +70,7 @@ void window_pool(Window& in, stream<typename C::out_t> (&out)[C::ow_par]) {
                 value = pool_join<C>(value, window.v[tap * C::ch_par + k]);
               }
             }
-            return value;
+            return pool_weighted<C>(value, oh, og * C::ow_par + l);
           };
           if (og * C::ow_par + l < C::ow) out[l].write(requantised<C>(g, total));
         }

@@ -64,8 +64,8 @@ def _project(cfg: BuildConfig) -> Project:
 def _vectors(model: ModelWrapper, project: Project, cfg: BuildConfig, most: int) -> TestVectors:
     """The first of the verification images, executed by qonnx."""
     from finn_resnet.deploy.vectors import model_vectors
-    from finn_resnet.verification.images import float_input, verification_images
+    from finn_resnet.verification.images import model_input, verification_images
 
     images = verification_images(model, cfg).images[:most]
-    pictures = float_input(images, cfg.input_mean, cfg.input_std)
+    pictures = model_input(model, images, cfg.input_mean, cfg.input_std)
     return model_vectors(model, project, pictures)

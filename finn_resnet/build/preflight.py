@@ -13,7 +13,7 @@ from finn_resnet.errors import UserError
 from finn_resnet.model_source import find_model
 from finn_resnet.output_folder import check_output_folder
 from finn_resnet.top_name import top_name_from
-from finn_resnet.verification.images import float_input, verification_images
+from finn_resnet.verification.images import model_input, verification_images
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
@@ -86,7 +86,7 @@ def checked_model(config: BuildConfig) -> ModelWrapper:
     refuse(check_model(model))
     if "step_verify" in config.steps and config.verify_steps:
         images = verification_images(model, config).images
-        float_input(images, config.input_mean, config.input_std)
+        model_input(model, images, config.input_mean, config.input_std)
     return model
 
 

@@ -12,7 +12,7 @@ from finn_resnet import progress
 from finn_resnet.config import BuildConfig
 from finn_resnet.output_folder import HLS_FOLDER, ORIGINAL_MODEL
 from finn_resnet.transformation.absorb_add_into_accumulator import AbsorbForm
-from finn_resnet.verification.images import float_input, verification_images
+from finn_resnet.verification.images import model_input, verification_images
 
 if TYPE_CHECKING:
     from qonnx.core.modelwrapper import ModelWrapper
@@ -52,7 +52,7 @@ def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False
 
     folder = Path(cfg.output_dir)
     image_set = verification_images(model, cfg)
-    pictures = float_input(image_set.images, cfg.input_mean, cfg.input_std)
+    pictures = model_input(model, image_set.images, cfg.input_mean, cfg.input_std)
     generated = generated_pictures(model)
     pictures = np.concatenate([pictures, generated])
     may_change = AbsorbForm.of(cfg.optimisations["absorb_add"]) is AbsorbForm.ACCUMULATOR

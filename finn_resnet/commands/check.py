@@ -27,6 +27,7 @@ def check(model: str, quiet: bool, verbose: bool, as_json: bool) -> int:
     at once, with the reason and the remedy, and the exit code is 2.
     """
     from finn_resnet.importing import load_model
+    from finn_resnet.importing.findings import grouped
     from finn_resnet.lowering import check_model
     from finn_resnet.model_source import find_model
 
@@ -37,10 +38,16 @@ def check(model: str, quiet: bool, verbose: bool, as_json: bool) -> int:
     if as_json:
         _print_json(path, tidy, findings)
         return EXIT_USER_ERROR if findings else 0
-    for finding in findings:
-        click.echo(f"error: {finding}", err=True)
+    groups = grouped(findings)
+    for group in groups:
+        click.echo(f"error: {group}", err=True)
     if findings:
-        click.echo(f"{path}: {len(findings)} of its nodes cannot become hardware", err=True)
+        remedies = "; ".join(dict.fromkeys(group.remedy for group in groups))
+        click.echo(
+            f"{path}: {len(findings)} of its nodes cannot become hardware; to accept it: "
+            f"{remedies}",
+            err=True,
+        )
         return EXIT_USER_ERROR
     if not quiet:
         _print_mapping(tidy)

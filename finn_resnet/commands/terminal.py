@@ -19,6 +19,8 @@ EXIT_FAILED = 1
 EXIT_USER_ERROR = 2
 EXIT_DEADLOCK = 3
 """The design stands still."""
+EXIT_FAULT = 70
+"""A fault of ours (sysexits.h: EX_SOFTWARE)."""
 EXIT_INTERRUPTED = 130
 
 COUNT = click.IntRange(min=1)

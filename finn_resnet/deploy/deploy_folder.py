@@ -12,6 +12,8 @@ import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.boards import Board
+from finn_resnet.custom_ops import host_steps
+from finn_resnet.custom_ops.host_steps import read_steps
 from finn_resnet.deploy import driver
 from finn_resnet.deploy.block_design import COUNTER, LENGTH_BITS, dma_cell
 from finn_resnet.deploy.notebook import notebook
@@ -58,7 +60,8 @@ def write_deploy_folder(
     content = manifest(model, project, board)
     content |= {"input_mean": list(input_mean), "input_std": list(input_std)}
     (folder / driver.MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    shutil.copyfile(driver.__file__, folder / "driver.py")
+    for module in (driver, host_steps):
+        shutil.copyfile(module.__file__, folder / Path(module.__file__).name)
     np.savez_compressed(folder / driver.VECTORS, **vectors.inputs, **vectors.outputs)
     if project.parameter_file is not None:
         shutil.copyfile(project.parameter_file, folder / project.parameter_file.name)
@@ -109,10 +112,17 @@ def driver_stream(port: ProjectPort) -> dict[str, Any]:
 
 
 def _values(model: ModelWrapper, tensor: str) -> dict[str, Any]:
-    """Scales and shape of an output, from the host node that ends in it."""
+    """How an output's codes become values, from the host node that ends in it."""
     op = model.get_customop_wrapper(model.find_consumer(tensor))
-    scales, shape = op.attrs("scales", "shape")
-    return {"scales": [float(scale) for scale in scales], "value_shape": list(shape[1:])}
+    scales, zeros, shape = op.attrs("scales", "zero_points", "shape")
+    return {
+        "scales": [float(scale) for scale in scales],
+        "zero_points": [int(zero) for zero in zeros],
+        "channels_last": bool(op.get_nodeattr("channels_last")),
+        "value_shape": list(shape[1:]),
+        "steps": read_steps(op.get_nodeattr("steps")),
+        "dtype": op.get_nodeattr("output_type"),
+    }
 
 
 def _quantiser(model: ModelWrapper) -> dict[str, Any]:
@@ -120,7 +130,14 @@ def _quantiser(model: ModelWrapper) -> dict[str, Any]:
     op = model.get_customop_wrapper(host)
     codes = op.code_range()
     return {
+        "dtype": op.get_nodeattr("dtype"),
+        "shape": list(op.get_nodeattr("shape"))[1:],
+        "channels_last": bool(op.get_nodeattr("channels_last")),
+        "steps": read_steps(op.get_nodeattr("steps")),
         "scale": float(op.get_nodeattr("scale")),
+        "zero_point": op.get_nodeattr("zero_point"),
+        "rounds_first": bool(op.get_nodeattr("rounds_first")),
+        "bipolar": bool(op.get_nodeattr("bipolar")),
         "lo": codes.lo,
         "hi": codes.hi,
         "rounding_mode": op.get_nodeattr("rounding_mode").upper(),

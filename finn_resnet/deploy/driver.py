@@ -1,7 +1,7 @@
 """Runs the accelerator on a PYNQ board: NumPy in, NumPy out.
 
-This file is copied to the board as it is; it needs NumPy and pynq, and `accelerator.json` beside
-it. All hardware is reached through `pynq.Overlay` and `pynq.allocate`.
+This file is copied to the board as it is; it needs NumPy and pynq, and `accelerator.json` and
+`host_steps.py` beside it. All hardware is reached through `pynq.Overlay` and `pynq.allocate`.
 
     from driver import Accelerator
     accelerator = Accelerator()
@@ -23,6 +23,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+try:
+    from host_steps import run_steps  # beside this file on the board
+except ImportError:
+    from finn_resnet.custom_ops.host_steps import run_steps
 
 MANIFEST = "accelerator.json"
 VECTORS = "vectors.npz"
@@ -176,29 +181,38 @@ class Accelerator:
     # Codes and values
 
     def quantise(self, pictures: np.ndarray) -> np.ndarray:
-        """Codes [N, H, W, C] of float pictures [N, C, H, W], as the model's first Quant does.
+        """Codes [N, H, W, C] of the model's input [N, ...]: its preprocessing and first Quant.
 
         Raises:
             DriverError: the pictures have another shape or no numbers.
         """
         description = self.manifest["quantiser"]
         pictures = np.asarray(pictures)
-        height, width, channels = self.inputs[0].shape
-        if pictures.dtype.kind != "f" or pictures.shape[1:] != (channels, height, width):
+        wanted = np.dtype(description["dtype"])
+        if pictures.dtype.kind != wanted.kind or list(pictures.shape[1:]) != description["shape"]:
+            shape = ", ".join(map(str, description["shape"]))
+            kind = "floats" if wanted.kind == "f" else wanted.name
             raise DriverError(
-                f"pictures must be floats [N, {channels}, {height}, {width}], not "
-                f"{pictures.dtype} {list(pictures.shape)}"
+                f"pictures must be {kind} [N, {shape}], not {pictures.dtype} {list(pictures.shape)}"
             )
         # In float32, as the model is executed.
+        pictures = run_steps(description["steps"], pictures.astype(wanted))
         scaled = pictures.astype(np.float32) / np.float32(description["scale"])
+        zero = np.float32(description["zero_point"])
+        if description["rounds_first"]:
+            scaled = _ROUNDING[description["rounding_mode"]](scaled)
+        scaled = scaled + zero
+        if description["bipolar"]:
+            scaled = np.where(scaled >= 0, 1, -1)
         clipped = np.clip(scaled, np.float32(description["lo"]), np.float32(description["hi"]))
         rounded = _ROUNDING[description["rounding_mode"]](clipped)
         return np.moveaxis(rounded, 1, -1).astype(self.inputs[0].dtype)
 
     def normalise(self, images: np.ndarray) -> np.ndarray:
-        """Float pictures [N, C, H, W] of uint8 images [N, H, W, C], as the model was trained.
+        """The model's input for uint8 images [N, H, W, C], as the model was trained.
 
-        ``(pixel / 255 - mean) / std`` per channel.
+        ``(pixel / 255 - mean) / std`` per channel, in the order of the model's axes; of a model
+        with integer input the pixels themselves (less 128 where it is signed).
 
         Raises:
             DriverError: the images have another shape or type.
@@ -209,15 +223,26 @@ class Accelerator:
                 f"images must be uint8 [N, {', '.join(map(str, self.inputs[0].shape))}], not "
                 f"{images.dtype} {list(images.shape)}"
             )
+        description = self.manifest["quantiser"]
+        if np.dtype(description["dtype"]).kind != "f":
+            lowest = np.iinfo(description["dtype"]).min
+            shifted = (images.astype(np.int64) + lowest).astype(description["dtype"])
+            return shifted if description["channels_last"] else np.moveaxis(shifted, -1, 1)
         mean, std = (np.array(self.manifest[key]) for key in ("input_mean", "input_std"))
         normalised = (images.astype(np.float64) / 255 - mean) / std
-        return np.moveaxis(normalised, -1, 1).astype(np.float32)
+        if not description["channels_last"]:
+            normalised = np.moveaxis(normalised, -1, 1)
+        return normalised.astype(np.float32)
 
     def dequantise(self, codes: np.ndarray, output: int = 0) -> np.ndarray:
         """Float values of codes [N, H, W, C] of an output, in the shape the model gives."""
         description = self.manifest["outputs"][output]
-        values = np.moveaxis(codes * np.array(description["scales"]), -1, 1).astype(np.float32)
-        return values.reshape([len(values), *description["value_shape"]])
+        centred = codes.astype(np.int64) - np.array(description["zero_points"], np.int64)
+        values = centred * np.array(description["scales"])
+        if not description["channels_last"]:
+            values = np.moveaxis(values, -1, 1)
+        values = values.astype(np.float32).reshape([len(values), *description["value_shape"]])
+        return run_steps(description["steps"], values).astype(description["dtype"])
 
     # Running
 

@@ -49,8 +49,15 @@ def model_vectors(model: ModelWrapper, project: Project, pictures: np.ndarray) -
 
 
 def random_pictures(model: ModelWrapper, count: int = DEFAULT_FRAMES) -> np.ndarray:
-    """float32 [count, C, H, W] that reach every input code; the first two black and white."""
+    """Inputs [count, ...] that reach every input code; the first two black and white."""
     _, *shape = model.get_tensor_shape(model.graph.input[0].name)
+    (host,) = model.get_nodes_by_op_type("QuantizeInput")
+    dtype = np.dtype(model.get_customop_wrapper(host).get_nodeattr("dtype"))
+    if dtype.kind != "f":
+        lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+        codes = np.random.default_rng(0).integers(lowest, highest + 1, (count, *shape))
+        codes[:1], codes[1:2] = lowest, highest
+        return codes.astype(dtype)
     bound = _input_bound(model)
     pictures = np.random.default_rng(0).uniform(-bound, bound, (count, *shape))
     pictures[:1], pictures[1:2] = -bound, bound

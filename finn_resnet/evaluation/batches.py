@@ -21,7 +21,7 @@ from finn_resnet.evaluation.float_network import FloatNetwork
 from finn_resnet.evaluation.subject import may_change_codes
 from finn_resnet.importing import read_model
 from finn_resnet.output_folder import HLS_FOLDER, ORIGINAL_MODEL
-from finn_resnet.verification.images import float_input
+from finn_resnet.verification.images import model_input
 from finn_resnet.verification.verify import BATCH, Comparison, Verification
 
 
@@ -41,6 +41,7 @@ class Evaluator:
         """Raises UserError where there is no C++ compiler or the float network is unreadable."""
         original = read_model(build.folder / ORIGINAL_MODEL)
         self._config = build.config
+        self._model = original
         self._float = None if float_model is None else FloatNetwork(float_model)
         self._comparison = Comparison(
             build.hardware_graph(),
@@ -56,7 +57,7 @@ class Evaluator:
             UserError: the build's mean or deviation is for another number of channels.
             SimulationError: the C++ broke one of its own rules.
         """
-        pictures = float_input(images, self._config.input_mean, self._config.input_std)
+        pictures = model_input(self._model, images, self._config.input_mean, self._config.input_std)
         verification = self._comparison.run(pictures, first)
         if self._float is None:
             return BatchResult(verification, None, 0.0)

@@ -34,13 +34,14 @@ def add_code(node: NodeContext) -> NodeCode:
     """The residual addition and the requantisation of its sum."""
     a, b, out = node.edge("a"), node.edge("b"), node.outputs[0]
     total = node.op.total_range(a.codes.including(0), b.codes.including(0))
-    ch, ch_par, shift_a, shift_b = node.op.attrs("ch", "ch_par", "shift_a", "shift_b")
+    ch, ch_par = node.op.attrs("ch", "ch_par")
+    mult_a, mult_b = node.op.factors_of_operands()
     name = f"{node.name}_requant"
     requant = requant_config(node.op.requantiser(), total, name, ch, ch_par)
     constants = {
         **_picture(node),
-        "shift_a": shift_a,
-        "shift_b": shift_b,
+        "mult_a": mult_a,
+        "mult_b": mult_b,
         "total_bits": signed_bits(total),
         "out_bits": out.codes.bits,
         "out_signed": out.codes.signed,

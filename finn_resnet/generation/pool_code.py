@@ -28,10 +28,13 @@ def pool_code(node: NodeContext) -> NodeCode:
         "kind": f"fr::pool_kind = fr::pool_kind::{kind}",
         "total_bits": signed_bits(total),
         "lowest_code": source.codes.lo,
+        "weighted": bool(op.get_nodeattr("row_weights")),
         "out_bits": out.codes.bits,
         "out_signed": out.codes.signed,
         "total_probe": node.probe_id,
     }
+    if constants["weighted"]:
+        constants["row_weights"], constants["column_weights"] = op.weights()
     types = node.window_types() if windowed else {"in_t": source.token_type}
     types |= {"out_t": out.token_type, "requant": requant.type_name}
     fh, fw = op.attrs("fh", "fw")

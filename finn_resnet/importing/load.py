@@ -33,6 +33,7 @@ def read_model(path: str | Path) -> ModelWrapper:
         ) from None
     if not proto.graph.node:
         raise UserError(f"{path} holds no nodes; export the model again")
+    _drop_repeated_shapes(proto)
     return ModelWrapper(proto)
 
 
@@ -51,6 +52,14 @@ def load_model(path: str | Path) -> ModelWrapper:
         # Shape inference executes nodes: float32 and float64 of the input at least.
         check_memory(f"model input '{value.name}'", 1, (*shape[2:], *shape[:2]), 4 + 8)
     return model.transform(TidyQonnx())
+
+
+def _drop_repeated_shapes(proto: onnx.ModelProto) -> None:
+    """Shapes that exporters list a second time for inputs and outputs, which qonnx refuses."""
+    graph = proto.graph
+    known = {tensor.name for tensor in (*graph.input, *graph.output)}
+    for info in [info for info in graph.value_info if info.name in known]:
+        graph.value_info.remove(info)
 
 
 def _standard_part(proto: onnx.ModelProto) -> onnx.ModelProto:

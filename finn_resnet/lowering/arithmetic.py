@@ -1,4 +1,4 @@
-"""Relu, residual additions, batch norms and arithmetic with constants, and shape-only nodes."""
+"""Relu, additions, and float arithmetic with constants."""
 
 from __future__ import annotations
 
@@ -8,66 +8,65 @@ import numpy as np
 from onnx import NodeProto
 
 from finn_resnet.importing.quantiser import power_of_two_exponent
-from finn_resnet.lowering.interpreter import Interpreter, Unsupported
-from finn_resnet.lowering.tensors import CodeTensor, Constant, FloatChain
+from finn_resnet.lowering.host_ends import extend_host, is_host
+from finn_resnet.lowering.interpreter import Interpreter, Unsupported, channel_values
+from finn_resnet.lowering.sums import lower_sum
+from finn_resnet.lowering.tensors import CodeTensor, Constant
 from finn_resnet.numerics.requantiser import AffineStage, Requantiser, ShiftStage
 
 
 def lower_relu(interpreter: Interpreter, node: NodeProto) -> None:
-    """Relu: clip at zero, which every zero-point-0 code allows."""
+    """Relu: clip at the code of zero; part of a float chain where there is one."""
     source = interpreter.tensors[node.input[0]]
-    if isinstance(source, FloatChain):
-        interpreter.tensors[node.output[0]] = source.extended(node, {})
+    if not isinstance(source, CodeTensor) or len(source.zero) > 1:
+        extend_chain(interpreter, node)
         return
-    source = interpreter.codes(node.input[0])
-    lo, hi = source.range
-    clip = ShiftStage(0, "ROUND", max(lo, 0), max(hi, 0))
+    (zero,), (lo, hi) = source.zero, source.range
+    clip = ShiftStage(0, "ROUND", max(lo, zero), max(hi, zero))
     interpreter.tensors[node.output[0]] = interpreter.emit_requant(
         source, node.output[0], Requantiser((clip,))
     )
 
 
 def lower_add(interpreter: Interpreter, node: NodeProto) -> None:
-    """Add: residual addition, or addition of a constant."""
+    """Add and Sum: residual addition, or addition of a constant."""
     constants = [interpreter.constant(name) for name in node.input]
     if all(constants):
-        values = constants[0].values + constants[1].values
+        values = sum(np.asarray(c.values, np.float64) for c in constants)
         interpreter.tensors[node.output[0]] = Constant(values)
-    elif any(constants):
+    elif not any(constants):
+        lower_sum(interpreter, node, (1,) * len(node.input))
+    elif len(constants) == 2:
         _add_constant(interpreter, node, constants)
     else:
-        _add_streams(interpreter, node)
+        raise Unsupported(
+            f"it sums {len(constants)} operands, some of them constants", "add constants one by one"
+        )
 
 
-def _add_streams(interpreter: Interpreter, node: NodeProto) -> None:
-    a, b = (interpreter.codes(name) for name in node.input)
-    if (a.shape, a.flattened) != (b.shape, b.flattened):
-        raise Unsupported(
-            f"operands have shapes {a.shape} and {b.shape}", "add tensors of one shape"
-        )
-    if a.exponent is None or b.exponent is None:
-        shown = [f"{float(t.scale[0]):g}" if len(t.scale) == 1 else "per channel" for t in (a, b)]
-        raise Unsupported(
-            f"operand scales {shown[0]} and {shown[1]} share no power-of-two grid",
-            "quantise both operands with power-of-two scales",
-        )
-    fine = min(a.exponent, b.exponent)
-    shift_a, shift_b = a.exponent - fine, b.exponent - fine
-    out = CodeTensor(
-        node.output[0],
-        (Fraction(2) ** fine,),
-        a.range.shifted(shift_a).plus(b.range.shifted(shift_b)),
-        a.shape,
-        a.flattened,
-    )
-    h, w, ch = out.shape
-    interpreter.builder.node(
-        "StreamAdd", node.name, [a.name, b.name], [out.name],
-        h=h, w=w, ch=ch, shift_a=shift_a, shift_b=shift_b,
-    )  # fmt: skip
-    interpreter.check_sum(out)
-    interpreter.describe(out)
-    interpreter.tensors[out.name] = out
+def lower_sub(interpreter: Interpreter, node: NodeProto) -> None:
+    """Sub: of a constant, or of two moving operands."""
+    if any(interpreter.constant(name) for name in node.input):
+        extend_chain(interpreter, node)
+    else:
+        lower_sum(interpreter, node, (1, -1))
+
+
+def lower_factor(interpreter: Interpreter, node: NodeProto) -> None:
+    """Mul and Div: by a constant; of a quantised parameter they change its scale alone."""
+    first, second = (interpreter.constant(name) for name in node.input)
+    if first is None or second is None:
+        extend_chain(interpreter, node)
+        return
+    left, right = (np.asarray(c.values, np.float64) for c in (first, second))
+    divides = node.op_type == "Div"
+    values = left / right if divides else left * right
+    weights, factor = (first, right) if first.codes is not None or divides else (second, left)
+    if weights.codes is None or values.shape != weights.codes.shape:
+        interpreter.tensors[node.output[0]] = Constant(values)
+        return
+    scale = weights.scale / factor if divides else weights.scale * factor
+    interpreter.tensors[node.output[0]] = Constant(values, weights.codes, scale)
 
 
 def _add_constant(
@@ -77,7 +76,7 @@ def _add_constant(
     constant = constants[0] or constants[1]
     source = interpreter.tensors[moving]
     if isinstance(source, CodeTensor) and source.exponent is not None:
-        added = per_channel(constant.values, source)
+        added = channel_values(constant.values, source)
         out = add_on_grid(interpreter, source, added, node.output[0])
         if out is not None:
             interpreter.tensors[node.output[0]] = out
@@ -85,31 +84,13 @@ def _add_constant(
     extend_chain(interpreter, node)
 
 
-def per_channel(values: np.ndarray, source: CodeTensor) -> np.ndarray:
-    """One constant per channel (float64 [C]).
-
-    Raises:
-        Unsupported: the constant varies over pixels.
-    """
-    channels = source.shape[2]
-    flat = np.ravel(np.asarray(values, np.float64))
-    spatial = source.flattened and source.shape[:2] != (1, 1)
-    if flat.size == 1:
-        return np.repeat(flat, channels)
-    if flat.size != channels or spatial:
-        raise Unsupported(
-            f"constant of shape {list(np.shape(values))} is neither one value nor one per channel",
-            "use a constant per channel",
-        )
-    return flat
-
-
 def add_on_grid(
     interpreter: Interpreter, source: CodeTensor, added: np.ndarray, name: str
 ) -> CodeTensor | None:
     """Exact addition of constants that lie on a power-of-two grid, None where they do not.
 
-    The grid is refined (codes shifted left) when the constants are finer than the codes.
+    The grid is refined (codes shifted left) when the constants are finer than the codes; a sum of
+    more than 32 bits is left to a float chain.
     """
     finest = _grid_exponent(added)
     if finest is None:
@@ -119,14 +100,15 @@ def add_on_grid(
     codes = tuple(int(Fraction(float(v)) / Fraction(2) ** exponent) for v in added)
     ends = source.range.shifted(refine)
     lo, hi = ends.lo + min(codes), ends.hi + max(codes)
-    if max(-lo, hi).bit_length() > 40:
+    if max(-lo, hi).bit_length() > 31:
         return None
     if len(set(codes)) == 1:
         codes = codes[:1]
     stage = AffineStage((1 << refine,), codes, 0, lo, hi)
     out = interpreter.emit_requant(
-        source, name, Requantiser((stage,)), scale=(Fraction(2) ** exponent,)
-    )
+        source, name, Requantiser((stage,)), scale=(Fraction(2) ** exponent,),
+        zero=tuple(z << refine for z in source.zero),
+    )  # fmt: skip
     interpreter.check_sum(out)
     return out
 
@@ -144,38 +126,33 @@ def _grid_exponent(values: np.ndarray) -> int | None:
 
 
 def extend_chain(interpreter: Interpreter, node: NodeProto) -> None:
-    """Float arithmetic with constants: joins the chain that the next Quant ends."""
+    """Float arithmetic with constants: joins the chain that the next Quant ends, or the host's."""
     moving = [name for name in node.input if name and interpreter.constant(name) is None]
     if len(moving) != 1:
         raise Unsupported("both operands are computed at run time", "use a constant operand")
-    if node.op_type in ("Sub", "Div") and node.input[0] != moving[0]:
+    if is_host(interpreter.tensors[moving[0]]):
+        extend_host(interpreter, node)
+        return
+    if node.op_type == "Div" and node.input[0] != moving[0]:
         raise Unsupported("the constant is the first operand", "use it as the second")
-    source = interpreter.tensors[moving[0]]
-    if not isinstance(source, FloatChain):
-        source = FloatChain(interpreter.codes(moving[0]), (), {})
+    chain = interpreter.chain(moving[0])
+    if interpreter.shape(node.output[0]) != interpreter.shape(moving[0]):
+        raise Unsupported(
+            f"a constant broadcasts {list(interpreter.shape(moving[0]))} to "
+            f"{list(interpreter.shape(node.output[0]))}",
+            "use a constant of the tensor's own shape",
+        )  # fmt: skip
+    if node.op_type == "BatchNormalization" and chain.source.channels_last:
+        raise Unsupported("it normalises along the height", "put the channels on axis 1")
     constants = {}
     for name in node.input:
-        constant = interpreter.constant(name)
-        if constant is not None:
-            per_channel(constant.values, source.source)
-            constants[name] = np.asarray(constant.values, np.float32)
-    interpreter.tensors[node.output[0]] = source.extended(node, constants)
-
-
-def lower_reshape(interpreter: Interpreter, node: NodeProto) -> None:
-    """Flatten, Reshape or Squeeze to [N, features]: only the bookkeeping changes."""
-    shape = interpreter.model.get_tensor_shape(node.output[0])
-    source = interpreter.tensors[node.input[0]]
-    inner = source.source if isinstance(source, FloatChain) else interpreter.codes(node.input[0])
-    h, w, c = inner.shape
-    unchanged = not inner.flattened and list(shape) == [1, c, h, w]
-    if unchanged:
-        interpreter.tensors[node.output[0]] = source
-        return
-    if list(shape) not in ([1, h * w * c], [h * w * c]):
-        raise Unsupported(
-            f"changes [1, {c}, {h}, {w}] to {list(shape)}", "reshape only to [N, features]"
-        )
-    if isinstance(source, FloatChain):
-        raise Unsupported("reshapes float values", "put a Quant node before it")
-    interpreter.tensors[node.output[0]] = inner.named(inner.name, flattened=True)
+        constant = interpreter.constant(name) if name else None
+        if constant is None:
+            continue
+        values = constant.exact()
+        if node.op_type != "BatchNormalization":
+            values = channel_values(values, chain.source)
+        if node.op_type in ("Mul", "Div") and np.any(values == 0):
+            raise Unsupported("a factor is 0", "remove the channel")
+        constants[name] = values
+    interpreter.tensors[node.output[0]] = chain.extended(node, constants)

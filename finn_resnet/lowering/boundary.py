@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.importing.findings import Finding
 from finn_resnet.importing.quantiser import is_quant
 from finn_resnet.lowering.hardware_graph import HardwareGraphBuilder
-from finn_resnet.lowering.interpreter import Interpreter, Unsupported
+from finn_resnet.lowering.host_ends import as_host
+from finn_resnet.lowering.interpreter import NAMED_FORMATS, Interpreter, Unsupported
 from finn_resnet.lowering.tensors import CodeTensor, Unknown
 
 
@@ -17,7 +20,8 @@ def all_findings(model: ModelWrapper, interpreter: Interpreter) -> list[Finding]
     nodes = model.graph.node
     moving = [n for n in nodes if is_quant(n) and interpreter.constant(n.output[0]) is None]
     if not any(is_quant(n) for n in nodes):
-        return [
+        named = [f for f in interpreter.findings if f.op in NAMED_FORMATS]
+        return named or [
             Finding(
                 model.graph.name or "graph", "model", "it has no Quant node: a float model",
                 "train or export it quantised (QONNX)",
@@ -45,14 +49,14 @@ def all_findings(model: ModelWrapper, interpreter: Interpreter) -> list[Finding]
 def _output_findings(model: ModelWrapper, interpreter: Interpreter) -> list[Finding]:
     found = []
     for tensor in model.graph.output:
-        value = interpreter.tensors.get(tensor.name)
-        if isinstance(value, CodeTensor | Unknown):
+        if isinstance(interpreter.tensors.get(tensor.name), CodeTensor | Unknown):
             continue
         try:
-            interpreter.codes(tensor.name)
-        except Unsupported:
-            remedy = "put a Quant node before the output"
-            found.append(Finding(tensor.name, "output", "it holds float values", remedy))
+            host = as_host(interpreter, tensor.name)
+            if host is None or isinstance(host.source, str):
+                raise Unsupported("it does not come from the accelerator", "leave this output out")
+        except Unsupported as error:
+            found.append(Finding(tensor.name, "output", *error.args))
     return found
 
 
@@ -60,29 +64,44 @@ def add_outputs(model: ModelWrapper, interpreter: Interpreter) -> None:
     """OutputDMA and DequantizeOutput for every graph output."""
     builder = interpreter.builder
     builder.origin = ""
-    names = [tensor.name for tensor in model.graph.output]
-    for index, name in enumerate(names):
-        tensor = interpreter.tensors[name]
-        if tensor.name in names:
-            renamed = f"{tensor.name}_codes"
-            builder.rename(tensor.name, renamed)
-            for key, other in interpreter.tensors.items():
-                if isinstance(other, CodeTensor) and other.name == tensor.name:
-                    interpreter.tensors[key] = other.named(renamed)
-            tensor = interpreter.tensors[name]
-        h, w, ch = tensor.shape
-        bits = tensor.range.bits
-        memory = f"{name}_host"
+    hosts = {t.name: as_host(interpreter, t.name) for t in model.graph.output}
+    for name in hosts:
+        _free_name(interpreter, name)
+    for index, (name, host) in enumerate(hosts.items()):
+        source = host.source
+        codes = builder.current(source.name)
+        h, w, ch = source.shape
+        bits = source.range.bits
+        memory = builder.unique_tensor(f"{name}_host")
         builder.node(
-            "OutputDMA", f"output_dma_{index}", [tensor.name], [memory], h=h, w=w, ch=ch,
+            "OutputDMA", f"output_dma_{index}", [codes], [memory], h=h, w=w, ch=ch,
             code_bytes=next(b for b in (1, 2, 4) if bits <= 8 * b),
-            signed=int(tensor.range.signed),
+            signed=int(source.range.signed),
         )  # fmt: skip
-        builder.describe(memory, (1, h, w, ch), tensor.range)
+        builder.describe(memory, (1, h, w, ch), source.range)
+        shape = list(model.get_tensor_shape(name))
         builder.node(
             "DequantizeOutput", f"dequantize_output_{index}", [memory], [name],
-            scales=[float(s) for s in tensor.scale], shape=list(model.get_tensor_shape(name)),
+            scales=[float(s) for s in source.scale], zero_points=list(source.zero),
+            shape=[1, *_source_dims(source)], channels_last=int(source.channels_last),
+            steps=json.dumps(host.steps) if host.steps else "",
+            output_shape=shape or [1], output_type=host.dtype,
         )  # fmt: skip
+
+
+def _source_dims(source: CodeTensor) -> list[int]:
+    """Dimensions of one picture of a code tensor in the original's order."""
+    h, w, ch = source.shape
+    if source.flattened:
+        return [h * w * ch]
+    return [h, w, ch] if source.channels_last else [ch, h, w]
+
+
+def _free_name(interpreter: Interpreter, name: str) -> None:
+    """The original's output keeps its name, so a stream of that name takes another."""
+    builder = interpreter.builder
+    if builder.has_tensor(name):
+        builder.rename(name, builder.unique_tensor(f"{name}_codes"))
 
 
 def drop_unread(builder: HardwareGraphBuilder, outputs: set[str]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial, reduce
 
 import numpy as np
 from onnx import NodeProto
@@ -19,19 +20,36 @@ from onnx import NodeProto
 from finn_resnet.custom_ops.window import extract_windows
 from finn_resnet.importing.quantiser import Quantiser
 from finn_resnet.lowering.attributes import attributes
-from finn_resnet.lowering.convolution import Geometry, read_geometry
+from finn_resnet.lowering.convolution import Geometry, average_counts, dilated, read_geometry
+from finn_resnet.lowering.pick_parameters import pad_parameters, slice_parameters
 from finn_resnet.lowering.tensors import Constant
 from finn_resnet.numerics.exact_tensor import ExactTensor, fractions
+from finn_resnet.numerics.rounding import round_shift
 
 BATCH_NORM_ROUNDINGS = 8
 """float32 operations on one value of a batch norm, its factor's and offset's own included."""
 
 
+def quantised_codes(x: ExactTensor, quantiser: Quantiser) -> np.ndarray:
+    """Codes (int64) of a quantiser node whose parameters broadcast to ``x``."""
+    scale = fractions(quantiser.scale)
+    if quantiser.bipolar:
+        return np.where(x.sign() >= 0, 1, -1)
+    if quantiser.scale.size > 1:
+        x, scale = x.scaled(1 / scale), np.array(Fraction(1), object)
+    step = scale.item()
+    if not quantiser.rounds_first and np.any(quantiser.zero):
+        x = x.plus(ExactTensor.constant(fractions(quantiser.zero) * step))
+    codes = x.rounded(step, quantiser.rounding)
+    if quantiser.rounds_first:
+        codes = codes + quantiser.zero
+    return np.clip(codes, quantiser.lo, quantiser.hi)
+
+
 def quantise(x: ExactTensor, quantiser: Quantiser) -> ExactTensor:
-    """A Quant node with one scale: codes ``clip(round(x / scale))``, times the scale."""
-    step, bounds = Fraction(float(quantiser.scale)), quantiser.range
-    codes = np.clip(x.rounded(step, quantiser.rounding), bounds.lo, bounds.hi)
-    return ExactTensor.of(codes, step)
+    """A quantiser node: ``(codes - zero) * scale``."""
+    codes = quantised_codes(x, quantiser)
+    return ExactTensor.of(codes - quantiser.zero, fractions(quantiser.scale))
 
 
 def run_node(node: NodeProto, inputs: list[ExactTensor | Constant]) -> ExactTensor:
@@ -79,10 +97,12 @@ def _scale_per_output(weights: Constant, axis: int) -> np.ndarray:
 
 
 def _conv(node: NodeProto, x: ExactTensor, weights: Constant, *bias: Constant) -> ExactTensor:
-    geometry = _geometry(node, x, weights.codes.shape[2:])
+    dilation = tuple(attributes(node).get("dilations", (1, 1)))
+    kernel = dilated(weights.codes.transpose(0, 2, 3, 1), dilation).transpose(0, 3, 1, 2)
+    geometry = _geometry(node, x, kernel.shape[2:])
     group = int(attributes(node).get("group", 1))
     scale = _scale_per_output(weights, 0).reshape(1, -1, 1, 1)
-    codes = weights.codes.astype(np.float64)
+    codes = kernel.astype(np.float64)
     sizes = np.abs(codes * scale.astype(np.float64).reshape(-1, 1, 1, 1))
     out = x.summed(
         lambda x: _products(x, codes, geometry, group).astype(np.int64),
@@ -123,13 +143,16 @@ def _max_pool(node: NodeProto, x: ExactTensor) -> ExactTensor:
     return ExactTensor.of(np.moveaxis(largest, -1, 1), scale)
 
 
-def _average(x: ExactTensor, geometry: Geometry) -> ExactTensor:
+def _average(x: ExactTensor, geometry: Geometry, counts: np.ndarray | None = None) -> ExactTensor:
+    """Sums of windows, divided by ``counts`` ([OH, OW]; by default the kernel's size)."""
+
     def total(values: np.ndarray) -> np.ndarray:
         return np.moveaxis(_windows(values, geometry, 0).sum(axis=(3, 4)), -1, 1)
 
-    count = geometry.fh * geometry.fw
-    share = np.array(Fraction(1, count), object)
-    return _summed_per_channel(x, total, share, count)
+    most = geometry.fh * geometry.fw
+    summed = _summed_per_channel(x, total, np.array(Fraction(1), object), most)
+    divisors = np.full((1, 1), most) if counts is None else counts
+    return summed.scaled(1 / fractions(divisors))
 
 
 def _summed_per_channel(
@@ -140,7 +163,9 @@ def _summed_per_channel(
 
 
 def _average_pool(node: NodeProto, x: ExactTensor) -> ExactTensor:
-    return _average(x, _geometry(node, x, None))
+    geometry = _geometry(node, x, None)
+    rows, columns = average_counts(node, geometry)
+    return _average(x, geometry, np.outer(rows, columns))
 
 
 def _global_average(node: NodeProto, x: ExactTensor) -> ExactTensor:
@@ -196,10 +221,109 @@ def _relu(node: NodeProto, x: ExactTensor) -> ExactTensor:
     return x.selected((x.sign() > 0).astype(np.int64))
 
 
-def _flatten(node: NodeProto, x: ExactTensor, *shape: Constant) -> ExactTensor:
-    if node.op_type == "Reshape" and np.size(shape[0].values) == len(x.shape):
-        return x
-    return x.mapped(lambda values: values.reshape(len(values), -1))
+def _clipped(x: ExactTensor, low: object, high: object) -> ExactTensor:
+    for bound, side in ((low, 1), (high, -1)):
+        if bound is not None:
+            limit = ExactTensor.constant(fractions(bound))
+            inside = (x.plus(limit.scaled(fractions(-1))).sign() * side > 0).astype(np.int64)
+            x = x.selected(inside).plus(ExactTensor.of(1 - inside, limit.terms[0].scale))
+    return x
+
+
+def _clip(node: NodeProto, x: ExactTensor, *bounds: Constant) -> ExactTensor:
+    attrs = attributes(node)
+    given = iter(bounds)
+    limits = [next(given).values if name else None for name in node.input[1:]]
+    low, high = [*limits, None, None][:2]
+    return _clipped(x, attrs.get("min", low), attrs.get("max", high))
+
+
+def _sloped(x: ExactTensor, slope: np.ndarray) -> ExactTensor:
+    positive = (x.sign() > 0).astype(np.int64)
+    return x.selected(positive).plus(x.scaled(slope).selected(1 - positive))
+
+
+def _leaky_relu(node: NodeProto, x: ExactTensor) -> ExactTensor:
+    return _sloped(x, fractions(np.float32(attributes(node).get("alpha", 0.01))))
+
+
+def _hard_sigmoid(node: NodeProto, x: ExactTensor) -> ExactTensor:
+    attrs = attributes(node)
+    alpha, beta = (np.float32(attrs.get(n, d)) for n, d in (("alpha", 0.2), ("beta", 0.5)))
+    line = x.scaled(fractions(alpha)).plus(ExactTensor.constant(fractions(beta)))
+    return _clipped(line, 0, 1)
+
+
+def _through_double(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., ExactTensor]:
+    """A function without an exact form counts as its float64 value."""
+    return lambda node, x: ExactTensor.constant(fractions(function(x.values)))
+
+
+def _reshaped(node: NodeProto, x: ExactTensor, *shape: Constant) -> ExactTensor:
+    """Flatten, Reshape, Squeeze, Unsqueeze; the batch keeps its axis."""
+    op, attrs = node.op_type, attributes(node)
+    if op == "Reshape":
+        dims = [int(v) for v in np.ravel(shape[0].values)]
+        dims = [x.shape[i] if d == 0 else d for i, d in enumerate(dims)]
+        return x.mapped(lambda values: values.reshape(len(values), *dims[1:]))
+    if op == "Flatten" or (op == "Squeeze" and not shape and "axes" not in attrs):
+        return x.mapped(lambda values: values.reshape(len(values), -1))
+    axes = tuple(int(a) for a in (np.ravel(shape[0].values) if shape else attrs["axes"]))
+    change = np.expand_dims if op == "Unsqueeze" else np.squeeze
+    kept = tuple(a for a in axes if op == "Unsqueeze" or a % len(x.shape))
+    return x.mapped(lambda values: change(values, kept))
+
+
+def _transpose(node: NodeProto, x: ExactTensor) -> ExactTensor:
+    perm = attributes(node).get("perm", range(len(x.shape))[::-1])
+    return x.mapped(lambda values: values.transpose(perm))
+
+
+def _framed(x: ExactTensor, pads: list[int]) -> ExactTensor:
+    """Zeros around a tensor; ``pads`` as ONNX orders them."""
+    pairs = list(zip(pads[: len(x.shape)], pads[len(x.shape) :], strict=True))
+    return x.mapped(lambda values: np.pad(values, pairs, constant_values=_zero_like(values)))
+
+
+def _zero_like(values: np.ndarray) -> object:
+    # A scale spread over the tensor must stay invertible where the code is 0.
+    return Fraction(1) if values.dtype == object else 0
+
+
+def _pad(node: NodeProto, x: ExactTensor, *parameters: Constant) -> ExactTensor:
+    pads, value = pad_parameters(node, [p.values for p in parameters])
+    if value:
+        raise ValueError("it pads with another value than 0")
+    return _framed(x, pads)
+
+
+def _slice(node: NodeProto, x: ExactTensor, *parameters: Constant) -> ExactTensor:
+    picks = [slice(None)] * len(x.shape)
+    found = slice_parameters(node, [p.values for p in parameters])
+    for start, end, axis, step in zip(*found, strict=True):
+        picks[axis] = slice(start, end, step)
+    return x.mapped(lambda values: values[tuple(picks)])
+
+
+def _concat(node: NodeProto, *parts: ExactTensor) -> ExactTensor:
+    axis = int(attributes(node)["axis"]) % len(parts[0].shape)
+    total, before, result = sum(p.shape[axis] for p in parts), 0, None
+    for part in parts:
+        pads = [0] * (2 * len(part.shape))
+        pads[axis], pads[axis + len(part.shape)] = before, total - before - part.shape[axis]
+        framed = _framed(part, pads)
+        result = framed if result is None else result.plus(framed)
+        before += part.shape[axis]
+    return result
+
+
+def _trunc(node: NodeProto, x: ExactTensor, *parameters: Constant) -> ExactTensor:
+    scale, _, *widths = (Fraction(float(np.ravel(p.values)[0])) for p in parameters)
+    whole = x.rounded(scale, "ROUND")
+    rounding = attributes(node).get("rounding_mode", b"FLOOR").decode().upper()
+    step = scale if len(widths) == 2 else widths[1]
+    shift = int(widths[0] - widths[1]) if len(widths) == 2 else round(np.log2(float(step / scale)))
+    return ExactTensor.of(round_shift(whole, shift, rounding), step)
 
 
 OPERATORS: dict[str, Callable[..., ExactTensor]] = {
@@ -207,7 +331,15 @@ OPERATORS: dict[str, Callable[..., ExactTensor]] = {
     "Sub": _sub,
     "Mul": _mul,
     "Div": _div,
+    "Sum": lambda node, *terms: reduce(partial(_add, node), terms),
+    "Neg": lambda node, x: x.scaled(fractions(-1)),
     "Relu": _relu,
+    "Clip": _clip,
+    "LeakyRelu": _leaky_relu,
+    "PRelu": lambda node, x, slope: _sloped(x, fractions(slope.values)),
+    "HardSigmoid": _hard_sigmoid,
+    "Sigmoid": _through_double(lambda x: 1 / (1 + np.exp(-x))),
+    "Tanh": _through_double(np.tanh),
     "Conv": _conv,
     "MaxPool": _max_pool,
     "AveragePool": _average_pool,
@@ -216,10 +348,12 @@ OPERATORS: dict[str, Callable[..., ExactTensor]] = {
     "BatchNormalization": _batch_norm,
     "Gemm": _dense,
     "MatMul": _dense,
-    "Flatten": _flatten,
-    "Reshape": _flatten,
-    "Squeeze": _flatten,
+    "Trunc": _trunc,
+    "Transpose": _transpose,
+    "Pad": _pad,
+    "Slice": _slice,
+    "Concat": _concat,
+    **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), _reshaped),
 }
 """Exact function of each operator: (node, *inputs) -> output; moving inputs are `ExactTensor`,
-parameters `Constant`. Shapes after Flatten, Reshape and Squeeze are [N, features] or unchanged: the
-only forms the lowering accepts them in."""
+parameters `Constant`."""

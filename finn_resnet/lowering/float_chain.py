@@ -1,98 +1,113 @@
 """Element-wise float arithmetic between an integer and the next Quant, as an integer map.
 
-The thresholds come from executing the chain's own nodes, by bisection over the integer codes:
-float32 through qonnx where that is the reference, on exact numbers (`contract_ops`) where the
-contract is. Equal thresholds mean equal codes for every reachable input, ties included.
+The thresholds are found by bisection over the integer codes, through the reference's own
+arithmetic: qonnx's float32 execution of the chain's nodes, or the contract's exact numbers. Equal
+thresholds mean equal codes for every reachable input, ties included.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import NodeProto, TensorProto, helper
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.core.onnx_exec import execute_onnx
 from qonnx.util.basic import qonnx_make_model
 
-from finn_resnet.importing.quantiser import Quantiser
-from finn_resnet.lowering.contract_ops import quantise, run_node
+from finn_resnet.importing.quantiser import QUANT_DOMAINS, Quantiser
+from finn_resnet.lowering.contract_ops import quantised_codes, run_node
 from finn_resnet.lowering.tensors import Constant, FloatChain
-from finn_resnet.numerics.affine_fit import StepFunction, realise
+from finn_resnet.numerics.affine_fit import StepFunction
 from finn_resnet.numerics.exact_tensor import ExactTensor
 from finn_resnet.numerics.ranges import Range
-from finn_resnet.numerics.requantiser import Requantiser
+
+_QUANT_OPSETS = [helper.make_opsetid(domain, 1) for domain in QUANT_DOMAINS]
 
 
 class ChainEvaluator:
     """Integer codes out of integer codes in, through the reference's own arithmetic."""
 
-    def __init__(self, chain: FloatChain, quantiser: Quantiser, reference: str) -> None:
-        """``chain`` must end in the Quant node that ``quantiser`` describes."""
+    def __init__(self, chain: FloatChain, quantiser: Quantiser, reference: str, opset: int) -> None:
+        """``chain`` must end in the node that ``quantiser`` describes."""
         self._chain = chain
         self._quantiser = quantiser
         self._exact = reference == "contract"
-        self.channels = chain.source.shape[2]
+        self._opset = opset
+        sizes = [value.size for value in chain.constants.values()]
+        source = chain.source
+        sizes += [len(source.scale), len(source.zero), quantiser.scale.size, quantiser.zero.size]
+        self.channels = max(sizes)
+        """Number of different columns: 1 where all channels are treated alike."""
 
     def __call__(self, codes: np.ndarray) -> np.ndarray:
         """Map codes ``[n, C]`` (one column per channel) to codes of the same shape."""
-        # Channels on axis 1 as in the original; a flattened tensor has no further axes.
-        further = () if self._chain.source.flattened else (1, 1)
-        scale = np.array(self._chain.source.scale, object).reshape(-1, *further)
-        inputs = codes.reshape(*codes.shape, *further)
+        source = self._chain.source
+        scale, centred = np.array(source.scale, object), codes - np.array(source.zero)
         if self._exact:
-            return self._run_exactly(ExactTensor.of(inputs, scale)).reshape(codes.shape)
-        out = self._run_single(inputs * scale.astype(np.float64)).reshape(codes.shape)
-        return np.rint(out / float(self._quantiser.scale)).astype(np.int64)
+            return self._run_exactly(ExactTensor.of(centred, scale))
+        out = self._run_single((centred * scale.astype(np.float64)).astype(np.float32))
+        quantiser = self._quantiser
+        return np.rint(out / quantiser.scale.ravel()).astype(np.int64) + quantiser.zero.ravel()
 
     def _run_exactly(self, x: ExactTensor) -> np.ndarray:
         constants = {name: Constant(values) for name, values in self._chain.constants.items()}
         for node in self._chain.nodes[:-1]:
             # Whatever is not a constant is the moving input.
-            x = run_node(node, [constants.get(name, x) for name in node.input])
-        return quantise(x, self._quantiser).terms[0].codes
+            x = run_node(node, [constants.get(name, x) for name in node.input if name])
+        return quantised_codes(x, self._quantiser)
 
     def _run_single(self, x: np.ndarray) -> np.ndarray:
         nodes, name = [], "x"
         for index, original in enumerate(self._chain.nodes):
-            node = helper.make_node("Identity", [], [])
-            node.CopyFrom(original)
-            node.input[:] = [n if n in self._chain.constants else name for n in node.input]
+            node = NodeProto.FromString(original.SerializeToString())
+            known = self._chain.constants
+            node.input[:] = [n if n in known or not n else name for n in original.input]
             name = f"y{index}"
             node.output[:] = [name]
             nodes.append(node)
         infos = [_float_info(f"y{index}", x.shape) for index in range(len(nodes))]
         graph = helper.make_graph(nodes, "chain", [_float_info("x", x.shape)], infos[-1:])
         graph.value_info.extend(infos[:-1])
-        model = ModelWrapper(qonnx_make_model(graph))
+        opsets = [helper.make_opsetid("", self._opset), *_QUANT_OPSETS]
+        model = ModelWrapper(qonnx_make_model(graph, opset_imports=opsets))
         for key, value in self._chain.constants.items():
-            model.set_initializer(key, value)
-        return execute_onnx(model, {"x": x.astype(np.float32)})[name]
+            model.set_initializer(key, np.asarray(value, np.float32))
+        return execute_onnx(model, {"x": x})[name]
 
 
 def _float_info(name: str, shape: tuple[int, ...]) -> object:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
-def chain_requantiser(chain: FloatChain, quantiser: Quantiser, reference: str) -> Requantiser:
-    """Exact integer form of ``chain`` over all reachable codes of its source.
+def chain_steps(
+    chain: FloatChain, quantiser: Quantiser, reference: str, opset: int = 13
+) -> StepFunction:
+    """``chain`` as step functions of its source's codes, over all that are reachable.
 
     Args:
         chain: nodes from an integer tensor to a Quant, the Quant included.
-        quantiser: parameters of that Quant (one scale for all channels).
+        quantiser: parameters of that Quant.
         reference: "qonnx" or "contract" (`Interpreter.reference`).
+        opset: ONNX version of the chain's nodes.
+
+    Returns:
+        One function where all channels have the same, else one for each channel.
     """
-    evaluate = ChainEvaluator(chain, quantiser, reference)
-    steps = _step_function(evaluate, chain.source.range)
+    evaluate = ChainEvaluator(chain, quantiser, reference, opset)
+    steps = _step_function(evaluate, evaluate.channels, chain.source.range)
     if len({(s, f, t.tobytes()) for s, f, t in zip(*_parts(steps), strict=True)}) == 1:
-        steps = StepFunction(steps.inputs, steps.sign[:1], steps.first[:1], steps.steps[:1])
-    return Requantiser((realise(steps),))
+        return StepFunction(steps.inputs, steps.sign[:1], steps.first[:1], steps.steps[:1])
+    return steps
 
 
 def _parts(steps: StepFunction) -> tuple:
     return steps.sign, steps.first, steps.steps
 
 
-def _step_function(evaluate: ChainEvaluator, inputs: Range) -> StepFunction:
-    channels = evaluate.channels
+def _step_function(
+    evaluate: Callable[[np.ndarray], np.ndarray], channels: int, inputs: Range
+) -> StepFunction:
     ends = evaluate(np.repeat([[inputs.lo], [inputs.hi]], channels, axis=1))
     sign = np.where(ends[1] < ends[0], -1, 1)
     low = np.where(sign > 0, inputs.lo, -inputs.hi)
@@ -113,3 +128,10 @@ def _step_function(evaluate: ChainEvaluator, inputs: Range) -> StepFunction:
         tuple(int(f) for f in first),
         tuple(reached[keep, c] for c, keep in enumerate(wanted)),
     )
+
+
+def steps_of(
+    map_: Callable[[np.ndarray], np.ndarray], channels: int, inputs: Range
+) -> StepFunction:
+    """The step functions of an integer map of codes ``[n, channels]``."""
+    return _step_function(map_, channels, inputs)

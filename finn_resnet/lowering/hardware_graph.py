@@ -21,7 +21,8 @@ def identifier(name: str) -> str:
 class HardwareGraphBuilder:
     """Nodes in topological order, with the shape and the range of every tensor."""
 
-    def __init__(self) -> None:
+    def __init__(self, reserved: list[str] | None = None) -> None:
+        """``reserved``: tensor names of the original that stay."""
         self.nodes: list[NodeProto] = []
         self.origin = ""
         """Name of the original node that is being lowered: the `doc_string` of what it becomes."""
@@ -29,6 +30,9 @@ class HardwareGraphBuilder:
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._ranges: dict[str, Range] = {}
         self._taken: set[str] = set()
+        self._renamed: dict[str, str] = {}
+        self.reserved = set(reserved or ())
+        """Tensor names of the original: none of ours may be one of them."""
 
     def unique_name(self, wanted: str) -> str:
         """A C identifier no other node has."""
@@ -39,6 +43,22 @@ class HardwareGraphBuilder:
             name = f"{base}_{count}"
         self._taken.add(name)
         return name
+
+    def unique_tensor(self, wanted: str) -> str:
+        """A tensor name that neither the original nor this graph has."""
+        name, count = wanted, 1
+        while name in self.reserved or name in self._shapes:
+            count += 1
+            name = f"{wanted}_{count}"
+        return name
+
+    def has_tensor(self, name: str) -> bool:
+        """Whether a hardware node writes a tensor of that name."""
+        return name in self._shapes
+
+    def current(self, name: str) -> str:
+        """The name a tensor has now (`rename`)."""
+        return self._renamed.get(name, name)
 
     def initialiser(self, name: str, codes: np.ndarray) -> str:
         """Add an integer parameter tensor; returns its name."""
@@ -66,6 +86,7 @@ class HardwareGraphBuilder:
         for node in self.nodes:
             node.input[:] = [new if name == old else name for name in node.input]
             node.output[:] = [new if name == old else name for name in node.output]
+        self._renamed[old] = new
         self.describe_like(new, old)
         del self._shapes[old]
         self._ranges.pop(old, None)

@@ -10,18 +10,19 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto, helper
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.custom_ops.base import EXACT_IN_FLOAT32
+from finn_resnet.errors import InternalFault
 from finn_resnet.importing.findings import Finding
-from finn_resnet.importing.quantiser import UnsupportedQuantiser, is_quant, read_quantiser
+from finn_resnet.importing.quantiser import UnsupportedQuantiser, is_quant
 from finn_resnet.lowering.hardware_graph import HardwareGraphBuilder
 from finn_resnet.lowering.tensors import (
     CodeTensor,
     Constant,
     FloatChain,
-    GraphInput,
+    HostTensor,
     Tensor,
     Unknown,
 )
@@ -48,20 +49,31 @@ class Interpreter:
         self.reference = reference
         """"qonnx": its float32 execution, all sums of which are exact; "contract": exact numbers
         (docs/equality.md)."""
-        self.builder = HardwareGraphBuilder()
+        self.opset = model.get_opset_imports().get("", 13)
+        self.builder = HardwareGraphBuilder(model.get_all_tensor_names())
         self.findings: list[Finding] = []
         self.tensors: dict[str, Tensor] = {}
         self.chains: dict[str, tuple[FloatChain, Requantiser]] = {}
         """By name of the Quant node that ends them: what `MergeBatchNorm` rewrites."""
+        self.rests: dict[str, tuple[Fraction, ...]] = {}
+        """By code tensor of a convolution: what its bias has between two steps of the accumulator,
+        one entry per channel. The original's value is that much larger."""
         self._handlers = handlers
 
     def run(self) -> Interpreter:
         """Visit every node; problems collect in ``findings``."""
         for tensor in self.model.graph.input:
             shape = tuple(self.model.get_tensor_shape(tensor.name))
-            self.tensors[tensor.name] = GraphInput(tensor.name, shape)
+            element = tensor.type.tensor_type.elem_type or TensorProto.FLOAT
+            dtype = helper.tensor_dtype_to_np_dtype(element).name
+            self.tensors[tensor.name] = HostTensor(tensor.name, shape, (), dtype)
         for node in self.model.graph.node:
-            self._visit(node)
+            try:
+                self._visit(node)
+            except NeedsContract:
+                raise
+            except Exception as fault:
+                raise InternalFault(f"{node.name} ({node.op_type})") from fault
         return self
 
     def _visit(self, node: NodeProto) -> None:
@@ -70,10 +82,7 @@ class Interpreter:
         moving = [self.tensors.get(name) for name in node.input if name]
         try:
             if handler is None:
-                raise Unsupported(
-                    "this operator has no hardware form",
-                    "supported are " + ", ".join(sorted(self._handlers)),
-                )
+                raise Unsupported(*_no_hardware_form(node.op_type))
             if any(isinstance(tensor, Unknown) for tensor in moving):
                 self._resume(node)
             else:
@@ -99,6 +108,10 @@ class Interpreter:
             else:
                 self.tensors[name] = Unknown()
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Shape of a tensor of the original."""
+        return tuple(self.model.get_tensor_shape(name))
+
     def constant(self, name: str) -> Constant | None:
         """The parameter tensor ``name`` (initialiser, or Quant of one); None if it moves."""
         values = self.model.get_initializer(name)
@@ -116,16 +129,36 @@ class Interpreter:
         found = self.tensors.get(name)
         if isinstance(found, CodeTensor):
             return found
-        if isinstance(found, GraphInput):
+        if isinstance(found, FloatChain) and found.sum is not None and not found.nodes:
+            from finn_resnet.lowering.sums import emit_total
+
+            self.tensors[name] = emit_total(self, found.sum, name)
+            return self.tensors[name]
+        if isinstance(found, HostTensor) and isinstance(found.source, str):
             raise Unsupported(
                 f"input {name} reaches it as float values", "put a Quant node on the graph input"
             )
-        if isinstance(found, FloatChain):
+        if isinstance(found, HostTensor):
             raise Unsupported(
-                f"input {name} holds float values (after {found.nodes[-1].op_type})",
+                f"input {name} comes from {found.steps[-1]['op']}, which the processor computes "
+                "behind the accelerator", "leave nothing but host operators behind it",
+            )  # fmt: skip
+        if isinstance(found, FloatChain):
+            last = found.nodes[-1].op_type if found.nodes else "Add"
+            raise Unsupported(
+                f"input {name} holds float values (after {last})",
                 "put a Quant node between the float arithmetic and this node",
             )
         raise Unsupported(f"input {name} is a constant", "fold the constant arithmetic")
+
+    def chain(self, name: str) -> FloatChain:
+        """What ``name`` holds as a float chain, possibly without any arithmetic yet.
+
+        Raises:
+            Unsupported: it is neither codes nor arithmetic on them.
+        """
+        found = self.tensors.get(name)
+        return found if isinstance(found, FloatChain) else FloatChain(self.codes(name))
 
     def needs_exact_float32(self, exact: bool) -> None:
         """Leave for the contract unless float32 execution is exact here."""
@@ -134,7 +167,7 @@ class Interpreter:
 
     def check_sum(self, tensor: CodeTensor) -> None:
         """float32 sums are exact below 2^24 on one power-of-two grid."""
-        largest = max(-tensor.range.lo, tensor.range.hi)
+        largest = max(-tensor.range.lo, tensor.range.hi) + max(map(abs, tensor.zero))
         self.needs_exact_float32(tensor.exponent is not None and largest < EXACT_IN_FLOAT32)
 
     def emit_requant(
@@ -154,14 +187,30 @@ class Interpreter:
         self.builder.describe(tensor.name, (1, *tensor.shape), tensor.range)
 
 
-def read_quant_constant(interpreter: Interpreter, node: NodeProto) -> Constant | None:
-    """Codes and values of a Quant on a parameter tensor; None when its input moves."""
-    source = interpreter.constant(node.input[0])
-    if source is None:
-        return None
-    quantiser = read_quantiser(interpreter.model, node)
-    codes = quantiser.codes(source.values)
-    return Constant(codes * quantiser.scale, codes, quantiser.scale, quantiser.bits)
+NAMED_FORMATS = {
+    **dict.fromkeys(
+        ("QLinearConv", "QLinearMatMul", "QLinearAdd", "QLinearGlobalAveragePool", "QGemm",
+         "QLinearAveragePool", "QLinearConcat", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid",
+         "ConvInteger", "MatMulInteger", "DynamicQuantizeLinear"),
+        ("it is of onnxruntime's operator format", "export QDQ (quant_format=QuantFormat.QDQ)"),
+    ),
+    "MultiThreshold": (
+        "it is FINN's form of a quantiser",
+        "give the QONNX file from before ConvertQONNXtoFINN",
+    ),
+    "FloatQuant": ("it quantises to minifloats", "quantise to integers (Quant)"),
+}  # fmt: skip
+"""Operators whose remedy is another export: reason and remedy."""
+
+
+def _no_hardware_form(op: str) -> tuple[str, str]:
+    return NAMED_FORMATS.get(
+        op,
+        (
+            "this operator has no hardware form",
+            "docs/own_network.md lists the operators that have one",
+        ),
+    )
 
 
 def fractions_of(values: np.ndarray) -> tuple[Fraction, ...]:
@@ -174,3 +223,22 @@ def times(a: tuple[Fraction, ...], b: tuple[Fraction, ...]) -> tuple[Fraction, .
     """Per-channel product of two scales."""
     count = max(len(a), len(b))
     return tuple(a[i % len(a)] * b[i % len(b)] for i in range(count))
+
+
+def channel_values(values: np.ndarray, source: CodeTensor) -> np.ndarray:
+    """A parameter as it broadcasts to ``source``: one entry, or one for each channel.
+
+    Raises:
+        Unsupported: ONNX broadcasts it along another axis than the channels'.
+    """
+    array, axis = np.asarray(values), source.channel_axis
+    flat = array.ravel()
+    if flat.size == 1 or np.all(flat == flat[0]):
+        return flat[:1]
+    along = axis is not None and array.ndim >= -axis and array.shape[axis] == flat.size
+    if not along or flat.size != source.shape[2]:
+        raise Unsupported(
+            f"a constant of shape {list(array.shape)} varies along another axis than the channels",
+            "use one value, or one per channel (shape [C, 1, 1] on a picture)",
+        )
+    return flat

@@ -6,33 +6,64 @@ from collections.abc import Callable
 
 from qonnx.core.modelwrapper import ModelWrapper
 
-from finn_resnet.lowering.arithmetic import extend_chain, lower_add, lower_relu, lower_reshape
+from finn_resnet.lowering.arithmetic import (
+    extend_chain,
+    lower_add,
+    lower_factor,
+    lower_relu,
+    lower_sub,
+)
 from finn_resnet.lowering.channel_requant import lower_channel_requant
 from finn_resnet.lowering.convolution import lower_conv, lower_dense
+from finn_resnet.lowering.host_ends import extend_host, lower_dequantise
 from finn_resnet.lowering.interpreter import Handler, Interpreter, NeedsContract
+from finn_resnet.lowering.layout import lower_reshape, lower_transpose
+from finn_resnet.lowering.picking import lower_concat, lower_pad, lower_slice
 from finn_resnet.lowering.pooling import lower_average_pool, lower_global_average, lower_max_pool
-from finn_resnet.lowering.quantisation import lower_quant
+from finn_resnet.lowering.quantisation import lower_quant, lower_trunc
 
 HANDLERS: dict[str, Handler] = {
     "Quant": lower_quant,
+    "Trunc": lower_trunc,
     "Conv": lower_conv,
     "Gemm": lower_dense,
     "MatMul": lower_dense,
-    "Relu": lower_relu,
     "Add": lower_add,
-    "Sub": extend_chain,
-    "Mul": extend_chain,
-    "Div": extend_chain,
-    "BatchNormalization": extend_chain,
+    "Sum": lower_add,
+    "Sub": lower_sub,
+    "Mul": lower_factor,
+    "Div": lower_factor,
+    "Relu": lower_relu,
+    **dict.fromkeys(
+        (
+            "BatchNormalization",
+            "Neg",
+            "Clip",
+            "LeakyRelu",
+            "PRelu",
+            "HardSigmoid",
+            "Sigmoid",
+            "Tanh",
+        ),
+        extend_chain,
+    ),
     "MaxPool": lower_max_pool,
     "AveragePool": lower_average_pool,
     "GlobalAveragePool": lower_global_average,
     "ReduceMean": lower_global_average,
-    "Flatten": lower_reshape,
-    "Reshape": lower_reshape,
-    "Squeeze": lower_reshape,
+    **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), lower_reshape),
+    "Transpose": lower_transpose,
+    "Slice": lower_slice,
+    "Pad": lower_pad,
+    "Concat": lower_concat,
     "ChannelRequant": lower_channel_requant,
+    "DequantizeLinear": lower_dequantise,
+    **dict.fromkeys(
+        ("Softmax", "LogSoftmax", "ArgMax", "ArgMin", "TopK", "Cast", "Identity", "QuantizeLinear"),
+        extend_host,
+    ),
 }
+"""Operators of a model file and what lowers them; docs/own_network.md is generated from it."""
 
 
 def lowers(*op_types: str) -> Callable[[Handler], Handler]:

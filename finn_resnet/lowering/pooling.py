@@ -1,36 +1,48 @@
-"""Max and average pooling; AveragePool, GlobalAveragePool and ReduceMean are one operation."""
+"""Max and average pooling; AveragePool, GlobalAveragePool and ReduceMean are one operation.
+
+Nodes that only pick or frame pixels (a strided Slice, a Pad) are pools of one pixel.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from math import lcm
 
 from onnx import NodeProto
 
 from finn_resnet.importing.quantiser import power_of_two_exponent
 from finn_resnet.lowering.attributes import attributes
-from finn_resnet.lowering.convolution import Geometry, read_geometry
+from finn_resnet.lowering.convolution import Geometry, average_counts, read_geometry
 from finn_resnet.lowering.interpreter import Interpreter, Unsupported
-from finn_resnet.lowering.tensors import CodeTensor
+from finn_resnet.lowering.tensors import CodeTensor, FloatChain
 from finn_resnet.numerics.ranges import Range
+
+_RISING = {"Add", "Relu", "Clip", "Sigmoid", "Tanh", "HardSigmoid"}
+"""Float arithmetic a maximum may be taken before instead of behind."""
 
 
 def lower_max_pool(interpreter: Interpreter, node: NodeProto) -> None:
     """Handler of MaxPool."""
-    source = interpreter.codes(node.input[0])
-    geometry = read_geometry(node, source.shape, None)
-    _emit(interpreter, node, geometry, "max", source.named(node.output[0]))
+    found = interpreter.tensors[node.input[0]]
+    source = found.source if isinstance(found, FloatChain) and found.sum is None else None
+    if source is None or any(other.op_type not in _RISING for other in found.nodes):
+        found, source = None, interpreter.codes(node.input[0])
+    if any(d != 1 for d in attributes(node).get("dilations", ())):
+        raise Unsupported(
+            f"dilations = {attributes(node)['dilations']}", "pool with an undilated kernel"
+        )
+    geometry = read_geometry(node, _picture(source).shape, None)
+    name = node.output[0] if found is None else f"{node.output[0]}_largest"
+    pooled = emit_pool(interpreter, node, source, geometry, "max", source.named(name))
+    interpreter.tensors[node.output[0]] = pooled if found is None else replace(found, source=pooled)
 
 
 def lower_average_pool(interpreter: Interpreter, node: NodeProto) -> None:
     """Handler of AveragePool."""
     source = interpreter.codes(node.input[0])
-    geometry = read_geometry(node, source.shape, None)
-    if any(geometry.pads) and not attributes(node).get("count_include_pad", 0):
-        raise Unsupported(
-            "count_include_pad = 0 with pads divides border windows by another number",
-            "use count_include_pad = 1 or no pads",
-        )
-    _emit_average(interpreter, node, geometry, flattened=False)
+    geometry = read_geometry(node, _picture(source).shape, None)
+    _emit_average(interpreter, node, geometry, average_counts(node, geometry), flattened=False)
 
 
 def lower_global_average(interpreter: Interpreter, node: NodeProto) -> None:
@@ -38,12 +50,17 @@ def lower_global_average(interpreter: Interpreter, node: NodeProto) -> None:
     source = interpreter.codes(node.input[0])
     flattened = False
     if node.op_type == "ReduceMean":
-        axes = _reduced_axes(interpreter, node)
-        if sorted(a % 4 for a in axes) != [2, 3] or source.flattened:
-            raise Unsupported(f"axes = {list(axes)}", "average over height and width only")
+        rank = len(interpreter.shape(node.input[0]))
+        axes = sorted(a % rank for a in _reduced_axes(interpreter, node))
+        picture = [1, 2] if source.channels_last else [2, 3]
+        if axes != picture or source.flattened:
+            raise Unsupported(f"axes = {axes}", "average over height and width only")
         flattened = not attributes(node).get("keepdims", 1)
+    elif source.channels_last or source.flattened:
+        raise Unsupported("it does not average a picture [N, C, H, W]", "transpose it to NCHW")
     h, w, _ = source.shape
-    _emit_average(interpreter, node, Geometry(h, w, h, w, (1, 1), (0, 0, 0, 0)), flattened)
+    geometry = Geometry(h, w, h, w, (1, 1), (0, 0, 0, 0))
+    _emit_average(interpreter, node, geometry, ([h], [w]), flattened)
 
 
 def _reduced_axes(interpreter: Interpreter, node: NodeProto) -> list[int]:
@@ -56,36 +73,82 @@ def _reduced_axes(interpreter: Interpreter, node: NodeProto) -> list[int]:
 
 
 def _emit_average(
-    interpreter: Interpreter, node: NodeProto, geometry: Geometry, flattened: bool
+    interpreter: Interpreter,
+    node: NodeProto,
+    geometry: Geometry,
+    counts: tuple[list[int], list[int]],
+    flattened: bool,
 ) -> None:
+    """The exact sum is the code, the division is in the scale.
+
+    Where border windows divide by another number their sums are multiplied by what is missing to
+    the common multiple of all numbers.
+    """
     source = interpreter.codes(node.input[0])
-    count = geometry.fh * geometry.fw
-    # The exact sum is the code, the division is in the scale.
-    interpreter.needs_exact_float32(power_of_two_exponent(Fraction(count)) is not None)
-    lo, hi = source.range.including(0) if any(geometry.pads) else source.range
+    rows, columns = (lcm(*c) for c in counts)
+    weights = [
+        [whole // c for c in count] for whole, count in zip((rows, columns), counts, strict=True)
+    ]
+    divisor = rows * columns
+    exact = all(
+        power_of_two_exponent(Fraction(r * c)) is not None for r in counts[0] for c in counts[1]
+    )
+    interpreter.needs_exact_float32(exact)
+    if len(source.zero) > 1 and any(geometry.pads):
+        raise Unsupported("its input has one zero-point per channel", "use one zero-point")
+    lo, hi = source.range
+    if any(geometry.pads):
+        lo, hi = source.range.including(source.zero[0])
+    most = geometry.fh * geometry.fw * max(weights[0]) * max(weights[1])
+    extremes = Range(min(lo * most, lo), max(hi * most, hi))
+    # Pads hold the code of 0, so that every window has as many summands as its kernel.
+    zero = tuple(z * geometry.fh * geometry.fw for z in source.zero)
+    weighted = any(len(set(w)) > 1 for w in weights) or max(weights[0]) * max(weights[1]) > 1
+    if weighted and any(zero):
+        raise Unsupported(
+            "count_include_pad = 0 with pads averages codes with a zero-point",
+            "use count_include_pad = 1, no pads, or zero-point 0",
+        )
     out = source.named(
         node.output[0],
-        scale=tuple(s / count for s in source.scale),
-        range=Range(lo * count, hi * count),
+        scale=tuple(s / divisor for s in source.scale),
+        range=extremes,
+        zero=zero,
         flattened=flattened,
     )
-    _emit(interpreter, node, geometry, "average", out)
+    extra = {"row_weights": weights[0], "column_weights": weights[1]} if weighted else {}
+    out = emit_pool(interpreter, node, source, geometry, "average", out, **extra)
+    interpreter.check_sum(out)
+    interpreter.tensors[node.output[0]] = out
 
 
-def _emit(
-    interpreter: Interpreter, node: NodeProto, geometry: Geometry, kind: str, out: CodeTensor
-) -> None:
-    """Pool task, behind a window buffer unless the pool covers the whole picture."""
-    source = interpreter.codes(node.input[0])
-    if source.flattened:
-        raise Unsupported("it pools a flattened tensor", "pool before flattening")
+def _picture(source: CodeTensor) -> CodeTensor:
+    if source.flattened or source.channels_last:
+        raise Unsupported("it does not pool a picture [N, C, H, W]", "pool before flattening")
+    return source
+
+
+def emit_pool(
+    interpreter: Interpreter,
+    node: NodeProto,
+    source: CodeTensor,
+    geometry: Geometry,
+    kind: str,
+    out: CodeTensor,
+    fill: int | None = None,
+    **attrs: object,
+) -> CodeTensor:
+    """Pool task, behind a window buffer unless the pool covers the whole picture.
+
+    ``fill`` is the code of pads; by default one that never wins a maximum, nor adds to a sum.
+    """
     ch = source.shape[2]
     covers = (geometry.fh, geometry.fw) == (geometry.ih, geometry.iw) and not any(geometry.pads)
     feed = source.name
+    if fill is None:
+        fill = source.range.lo if kind == "max" else source.zero[0]
     if not covers:
-        feed = f"{out.name}_window"
-        # A padding code must never win a maximum, nor add to a sum.
-        fill = source.range.lo if kind == "max" else 0
+        feed = interpreter.builder.unique_tensor(f"{out.name}_window")
         interpreter.builder.node(
             "WindowBuffer", f"{node.name}_window", [source.name], [feed],
             ich=ch, pad_value=fill, **geometry.as_attributes(),
@@ -94,10 +157,8 @@ def _emit(
         interpreter.builder.describe(feed, shape, source.range.including(fill))
     interpreter.builder.node(
         "StreamPool", node.name, [feed], [out.name],
-        kind=kind, ch=ch, windowed=int(not covers), **geometry.as_attributes(),
+        kind=kind, ch=ch, windowed=int(not covers), **geometry.as_attributes(), **attrs,
     )  # fmt: skip
     out = out.named(out.name, shape=(geometry.oh, geometry.ow, ch))
-    if kind == "average":
-        interpreter.check_sum(out)
     interpreter.describe(out)
-    interpreter.tensors[node.output[0]] = out
+    return out

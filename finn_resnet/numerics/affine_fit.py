@@ -23,7 +23,7 @@ MAX_SHIFT = 32
 """Largest shift tried: products of a 26-bit accumulator then still fit 64 bits."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StepFunction:
     """Monotone step functions of ``C`` channels over one input range.
 
@@ -36,6 +36,19 @@ class StepFunction:
     sign: tuple[int, ...]
     first: tuple[int, ...]
     steps: tuple[np.ndarray, ...]
+
+    def __eq__(self, other: object) -> bool:
+        """Same codes for every input: thresholds decide."""
+        return (
+            isinstance(other, StepFunction)
+            and (self.inputs, self.first) == (other.inputs, other.first)
+            and all(
+                np.array_equal(a, b) and (sign == other_sign or not len(a))
+                for a, b, sign, other_sign in zip(
+                    self.steps, other.steps, self.sign, other.sign, strict=True
+                )
+            )
+        )
 
     @property
     def outputs(self) -> Range:
@@ -120,7 +133,7 @@ def _best_slope(steps: StepFunction, channel: int) -> float | None:
         return float(np.min(below[:, 1] - m * below[:, 0]) - lower)
 
     low, high = 0.0, float(steps.outputs.hi - steps.outputs.lo + 1)
-    for _ in range(200):
+    for _ in range(100):
         a, b = low + (high - low) / 3, high - (high - low) / 3
         if width(a) < width(b):
             low = a
@@ -136,16 +149,21 @@ def _integer_pair(
     """Integers (M, B) for this shift, checked exactly, or None."""
     at_least, below = _constraints(steps, channel)
     for mult in dict.fromkeys((round(slope * 2**shift), int(slope * 2**shift))):
-        lower = max((int(v) << shift) - int(x) * mult for x, v in at_least) if len(at_least) else 0
-        upper = (
-            min((int(v) << shift) - int(x) * mult for x, v in below) if len(below) else lower + 1
-        )
+        lower = int(_offsets(at_least, mult, shift).max()) if len(at_least) else 0
+        upper = int(_offsets(below, mult, shift).min()) if len(below) else lower + 1
         if lower < upper:
-            return mult, _roundest(lower, upper - 1)
+            return mult, roundest(lower, upper - 1)
     return None
 
 
-def _roundest(lo: int, hi: int) -> int:
+def _offsets(points: np.ndarray, mult: int, shift: int) -> np.ndarray:
+    """``v * 2^shift - x * mult`` of points (x, v), in int64 where that is wide enough."""
+    largest = int(np.abs(points).max()).bit_length() + max(shift, mult.bit_length())
+    points = points.astype(object) if largest > 61 else points
+    return points[:, 1] * (1 << shift) - points[:, 0] * mult
+
+
+def roundest(lo: int, hi: int) -> int:
     """The integer of ``[lo, hi]`` with the most trailing zero bits: the cheapest constant."""
     for bit in range((hi - lo).bit_length(), -1, -1):
         candidate = -(-lo >> bit) << bit

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import gcd, lcm
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def fractions(values: np.ndarray | float) -> np.ndarray:
     """Exact fractions of finite floats or integers, an object array of the same shape."""
     array = np.asarray(values)
     out = np.empty(array.shape, object)
-    out[...] = np.array([Fraction(v.item()) for v in array.ravel()], object).reshape(array.shape)
+    out[...] = np.array([Fraction(v) for v in array.ravel().tolist()], object).reshape(array.shape)
     return out
 
 
@@ -57,6 +58,22 @@ class Term:
                 codes = fine.codes + coarse.codes * ratio.astype(np.int64)
                 return Term(codes, fine.scale)
         return None
+
+    def on_one_scale(self) -> Term:
+        """The same values as whole multiples of one scale.
+
+        Raises:
+            ValueError: the scales have no common unit of few bits.
+        """
+        if self.scale.size == 1:
+            return self
+        flat = self.scale.ravel()
+        denominator = lcm(*(value.denominator for value in flat))
+        unit = Fraction(gcd(*(int(value * denominator) for value in flat)), denominator)
+        ratios = self.scale / unit
+        if any(ratio >= _LARGEST_RATIO for ratio in ratios.flat):
+            raise ValueError("a sum over channels with unrelated scales")
+        return Term(self.codes * ratios.astype(np.int64), np.array(unit, object))
 
     def mapped(self, layout: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]) -> Term:
         """The term after a change of layout of a tensor of ``shape``."""
@@ -175,13 +192,11 @@ class ExactTensor:
             products: summands of one result.
 
         Raises:
-            ValueError: a term has a scale per channel, so that sums would mix them.
+            ValueError: a term's scales per channel have no common unit of few bits.
         """
-        if any(term.scale.size != 1 for term in self.terms):
-            raise ValueError("a sum over channels with different scales")
         terms = [
             Term(function(np.broadcast_to(t.codes, self.shape)), t.scale.item() * scale)
-            for t in self.terms
+            for t in (term.on_one_scale() for term in self.terms)
         ]
         return ExactTensor(
             terms,

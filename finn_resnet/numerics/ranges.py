@@ -17,6 +17,10 @@ class Range(NamedTuple):
         """Both bounds times ``2**bits``."""
         return Range(self.lo << bits, self.hi << bits)
 
+    def times(self, factor: int) -> Range:
+        """Range of the codes times a whole number, which may be negative."""
+        return Range(*sorted((self.lo * factor, self.hi * factor)))
+
     def plus(self, other: Range) -> Range:
         """Range of a sum of two independent codes."""
         return Range(self.lo + other.lo, self.hi + other.hi)

@@ -10,7 +10,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.transformation.base import Transformation
 
 from finn_resnet.numerics.requantiser import Requantiser, ShiftStage
-from finn_resnet.transformation.derived_tensors import record_fused
+from finn_resnet.transformation.derived_tensors import fused_tensors, record_fused
 from finn_resnet.transformation.graph_edit import (
     as_op,
     forget_tensor,
@@ -70,7 +70,8 @@ class AbsorbAddIntoAccumulator(Transformation):
         acc_shift, skip_shift = shifts[operand], shifts[1 - operand]
         before, after = op.requantiser(), addition.requantiser()
         merged = None if self.form is AbsorbForm.EXACT else _paper_form(before, after)
-        if before.is_identity:
+        # A Quant that changes no reachable code is a tensor all the same: seen before the sum.
+        if before.is_identity and not fused_tensors(op):
             op.set_nodeattr("skip", "accumulator")
         elif merged is not None:
             op.set_nodeattr("skip", "accumulator")
@@ -99,15 +100,35 @@ class AbsorbAddIntoAccumulator(Transformation):
 
 
 def _absorbing_operand(model: ModelWrapper, add: NodeProto) -> int | None:
-    """Index of the operand whose convolution takes the addition: the one computed last."""
+    """Index of the operand whose convolution takes the addition: the one computed last.
+
+    A convolution shifts its operands but has no multipliers for them.
+    """
+    if as_op(add).attrs("mult_a", "mult_b") != (1, 1):
+        return None
     candidates = []
     for index, tensor in enumerate(add.input):
         conv = producer_of(model, tensor, "StreamConv")
         if conv is None or list(conv.output).index(tensor) or only_reader(model, tensor) is None:
             continue
-        if not as_op(conv).has_skip:
+        other = add.input[1 - index]
+        if not as_op(conv).has_skip and not _comes_from(model, other, conv):
             candidates.append((_depth(model, conv), index))
     return max(candidates)[1] if candidates else None
+
+
+def _comes_from(model: ModelWrapper, tensor: str, node: NodeProto) -> bool:
+    """Whether a tensor is computed from what ``node`` gives: its own merged downsample, for one."""
+    seen, pending = set(), [tensor]
+    while pending:
+        producer = model.find_producer(pending.pop())
+        if producer is None or producer.name in seen:
+            continue
+        if producer.name == node.name:
+            return True
+        seen.add(producer.name)
+        pending += producer.input
+    return False
 
 
 def _depth(model: ModelWrapper, node: NodeProto) -> int:

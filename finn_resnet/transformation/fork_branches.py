@@ -38,7 +38,7 @@ class Branch:
     def absorb_requant(self, model: ModelWrapper) -> None:
         """Let the convolution requantise its taps, so that the window buffer holds the raw tensor.
 
-        The padding code 0 stays 0: others are no branch of this pattern.
+        The padding code maps to itself: others are no branch of this pattern.
         """
         if self.requant is None:
             return
@@ -74,12 +74,12 @@ def _branch(model: ModelWrapper, fork: NodeProto, copy: str) -> Branch:
     reader = only_reader(model, copy)
     node = reader.node if reader else None
     if node is not None and node.op_type == "StreamRequant":
-        if not _keeps_zero(node):
-            return Branch(fork, copy, None, None, None)
         requant = node
         reader = only_reader(model, node.output[0])
         node = reader.node if reader else None
     if node is not None and node.op_type == "WindowBuffer" and len(node.output) == 1:
+        if requant is not None and not _keeps_padding(requant, node):
+            return Branch(fork, copy, None, None, None)
         window = node
         reader = only_reader(model, node.output[0])
         if reader and reader.node.op_type == "StreamConv":
@@ -87,11 +87,11 @@ def _branch(model: ModelWrapper, fork: NodeProto, copy: str) -> Branch:
     return Branch(fork, copy, requant, window, conv)
 
 
-def _keeps_zero(requant: NodeProto) -> bool:
-    """Whether code 0, the padding, maps to 0.
+def _keeps_padding(requant: NodeProto, window: NodeProto) -> bool:
+    """Whether the code that pads the requantised picture is what itself maps to.
 
     A map is proven on the codes its input can have, and those of a tensor that is 1 everywhere do
     not hold 0.
     """
-    map_ = as_op(requant).requantiser()
-    return not map_(np.zeros((1, map_.channels), np.int64)).any()
+    map_, pad = as_op(requant).requantiser(), as_op(window).get_nodeattr("pad_value")
+    return bool(np.all(map_(np.full((1, map_.channels), pad)) == pad))

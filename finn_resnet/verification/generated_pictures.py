@@ -37,12 +37,15 @@ def generated_pictures(model: ModelWrapper) -> np.ndarray:
         *_saturating(model, bounds, shape),
         *_noise(rng, bounds, shape),
     ]
-    scale = np.float32(host.get_nodeattr("scale"))
     pictures = np.stack(codes).astype(np.float32)
     ties = (rng.integers(bounds.lo, bounds.hi + 1, (1, *shape)) + 0.5).astype(np.float32)
     beyond = rng.choice([2.0 * bounds.lo - 5, 2.0 * bounds.hi + 5], (1, *shape))
     pictures = np.concatenate([pictures, ties, beyond.astype(np.float32)])
-    return np.moveaxis(pictures, -1, 1) * scale
+    try:
+        return host.inputs_of(pictures)
+    except KeyError:
+        # Preprocessing that cannot be undone: photographs and noise have to do.
+        return np.zeros((0, *host.get_nodeattr("shape")[1:]), host.get_nodeattr("dtype"))
 
 
 def _plain(bounds: Range, shape: tuple[int, int, int]) -> list[np.ndarray]:

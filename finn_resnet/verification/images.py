@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from onnx import helper
 
 from finn_resnet.config import BuildConfig
 from finn_resnet.errors import UserError
@@ -55,8 +56,52 @@ def fitting_images(model: ModelWrapper, path: str | Path, count: int | None) -> 
 
 def _picture_shape(model: ModelWrapper) -> tuple[int, int, int]:
     """Height, width and channels of the model's input."""
-    _, channels, height, width = model.get_tensor_shape(model.graph.input[0].name)
+    shape = model.get_tensor_shape(model.graph.input[0].name)[1:]
+    if len(shape) == 1:
+        return 1, 1, shape[0]
+    if _channels_last(model):
+        return tuple(shape)
+    channels, height, width = shape
     return height, width, channels
+
+
+def _channels_last(model: ModelWrapper) -> bool:
+    """Whether the graph input is NHWC: a Transpose to NCHW comes before the first layer."""
+    name = model.graph.input[0].name
+    while True:
+        readers = model.find_consumers(name)
+        if not readers or len(readers) > 1:
+            return False
+        (node,) = readers
+        if node.op_type == "QuantizeInput":
+            return bool(model.get_customop_wrapper(node).get_nodeattr("channels_last"))
+        if node.op_type == "Transpose":
+            return any(list(a.ints) == [0, 3, 1, 2] for a in node.attribute)
+        if node.op_type in ("Conv", "Gemm", "MatMul"):
+            return False
+        name = node.output[0]
+
+
+def model_input(
+    model: ModelWrapper,
+    images: np.ndarray,
+    mean: Sequence[float] = (0.0,),
+    std: Sequence[float] = (1.0,),
+) -> np.ndarray:
+    """What a model takes for uint8 images [N, H, W, C], in its own order of axes.
+
+    Floats as `float_input`; for an integer input the pixels, less 128 where it is signed.
+    """
+    element = model.graph.input[0].type.tensor_type.elem_type
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(element))
+    if dtype.kind == "f":
+        values = float_input(images, mean, std)
+    else:
+        values = (images.astype(np.int64) + np.iinfo(dtype).min).astype(dtype)
+        values = values.transpose(0, 3, 1, 2)
+    shape = model.get_tensor_shape(model.graph.input[0].name)[1:]
+    values = values.transpose(0, 2, 3, 1) if _channels_last(model) else values
+    return values.reshape(len(values), *shape)
 
 
 def _default_images(shape: tuple[int, int, int], count: int) -> np.ndarray:

@@ -14,10 +14,11 @@ from qonnx.transformation.infer_shapes import InferShapes
 
 from finn_resnet.importing.quantiser import Quantiser, is_quant, read_quantiser
 from finn_resnet.importing.tidy import TidyQonnx
-from finn_resnet.lowering.contract_ops import quantise, run_node
+from finn_resnet.lowering.contract_ops import OPERATORS, quantised_codes, run_node
+from finn_resnet.lowering.host_ends import as_host
 from finn_resnet.lowering.interpreter import Interpreter
 from finn_resnet.lowering.operators import interpret
-from finn_resnet.lowering.tensors import CodeTensor, Constant
+from finn_resnet.lowering.tensors import CodeTensor, Constant, HostTensor
 from finn_resnet.numerics.exact_tensor import ExactTensor, fractions
 from finn_resnet.numerics.rounding import round_float
 from finn_resnet.verification.coverage import Coverage
@@ -45,7 +46,8 @@ class BatchExecutor:
         """
         model, empty = self._for_batch(len(pictures))
         context = dict(empty)
-        context[model.graph.input[0].name] = pictures.astype(np.float32)
+        name = model.graph.input[0].name
+        context[name] = pictures.astype(empty[name].dtype)
         opsets = model.get_opset_imports()
         for node in model.graph.node:
             execute_node(node, context, model.graph, opsets.get(node.domain, 1))
@@ -102,7 +104,12 @@ class Reference:
             for node in self._model.graph.node
             if is_quant(node) and node.output[0] not in self._constants
         }
-        self._biases = _biases(self._model, self._constants)
+        self._rests = interpreter.rests
+        self._hosts = {
+            tensor.name: as_host(interpreter, tensor.name)
+            for tensor in self._model.graph.output
+            if not isinstance(interpreter.tensors.get(tensor.name), CodeTensor)
+        }
         self._fold_parameters()
         self._executor = BatchExecutor(self._model)
 
@@ -152,21 +159,37 @@ class Reference:
         Raises:
             ValueError: the reference's value is no whole multiple of the tensor's scale.
         """
-        name, bias = tensor, None
-        if tensor not in run.values:
-            name = tensor.removesuffix(PRODUCT_SUFFIX)
-            bias = self._biases[name]
+        name = tensor if tensor in run.values else tensor.removesuffix(PRODUCT_SUFFIX)
+        found = self._codes[tensor]
+        rest, zero = (
+            None if values is None else self._spread(tensor, values)
+            for values in (self._rests.get(found.name), found.zero)
+        )
         if self.definition == "contract":
-            return self._exact_integers(run.exact[name], tensor, bias)
+            value = run.exact[name]
+            if rest is not None:
+                value = value.plus(ExactTensor.constant(-rest))
+            return value.integers(self._spread(tensor, found.scale)) + zero.astype(np.int64)
         values = np.asarray(run.values[name], np.float64)
-        if bias is not None:
-            values = values - bias
-        scale = self._spread(tensor).astype(np.float64)
+        if rest is not None:
+            values = values - rest.astype(np.float64)
+        scale = self._spread(tensor, found.scale).astype(np.float64)
         codes = np.rint(values / scale)
         # What float32 holds of a code is its product with the scale, rounded once.
         if np.any((codes * scale).astype(np.float32) != values.astype(np.float32)):
             raise ValueError(f"tensor {tensor} holds values that are no multiples of its scale")
-        return codes.astype(np.int64)
+        return codes.astype(np.int64) + zero.astype(np.int64)
+
+    def port_tensor(self, output: str) -> str:
+        """The tensor of integers that leaves the accelerator for a graph output."""
+        host = self._hosts.get(output)
+        if host is None:
+            return output
+        return next(n for n, t in self._codes.items() if t == host.source)
+
+    def arranged(self, tensor: str, codes: np.ndarray) -> np.ndarray:
+        """Codes ``[N, H, W, C]`` of an inner tensor in the original's order of axes."""
+        return codes if self._codes[tensor].channels_last else np.moveaxis(codes, -1, 1)
 
     def values(self, run: ReferenceRun, tensor: str) -> np.ndarray:
         """Values of a tensor: qonnx's (float32), or the contract's rounded to float64."""
@@ -178,48 +201,45 @@ class Reference:
 
         qonnx's must be equal; the contract's may be off by float32's error.
         """
-        exact = run.exact.get(tensor)
+        exact, host = run.exact.get(tensor), self._hosts.get(tensor)
+        if host is not None and (exact is None or host.dtype != "float32"):
+            return _off_on_host(host, np.asarray(run.values[tensor]), found)
         if exact is None:
             return found != run.values[tensor]
         return np.abs(found.astype(np.float64) - exact.values) > exact.float32_error()
 
-    def _exact_integers(
-        self, value: ExactTensor, tensor: str, bias: np.ndarray | None
-    ) -> np.ndarray:
-        if bias is not None:
-            value = value.plus(ExactTensor.constant(-fractions(bias)))
-        return value.integers(self._spread(tensor))
-
-    def _spread(self, tensor: str) -> np.ndarray:
-        """The scale as an object array that broadcasts to the original's layout."""
+    def _spread(self, tensor: str, values: tuple) -> np.ndarray:
+        """Values per channel as an object array that broadcasts to the original's layout."""
         found = self._codes[tensor]
         height, width, channels = found.shape
-        array = np.array(found.scale, object)
+        array = np.array(values, object)
         if len(array) == 1:
             return array.reshape(())
-        return (
-            np.repeat(array, height * width)
-            if found.flattened
-            else array.reshape(1, channels, 1, 1)
-        )
+        if found.flattened:
+            repeat = np.tile if found.channels_last else np.repeat
+            return repeat(array, height * width)
+        return array if found.channels_last else array.reshape(1, channels, 1, 1)
 
     def _follow(self, run: ReferenceRun, node: NodeProto, values: dict[str, np.ndarray]) -> None:
         """The contract's side of one node, and float32's distance from it."""
         name = node.output[0]
         quantiser = self._quantisers.get(name)
         operands = [run.exact.get(n, self._constants.get(n)) for n in node.input if n]
+        if quantiser is None and node.op_type == "DequantizeLinear" and name in self._codes:
+            quantiser = _integer_input(self._codes[name])
         if quantiser is not None:
             source = run.exact.get(node.input[0])
-            single = np.asarray(values[name], np.float64) / float(quantiser.scale)
-            codes = round_float(single, "ROUND")
+            single = np.asarray(values[name], np.float64) / quantiser.scale
+            codes = round_float(single, "ROUND") + quantiser.zero
             if source is None:  # the picture: float32, as the driver computes it
-                run.exact[name] = ExactTensor.of(codes, Fraction(float(quantiser.scale)))
+                scale = fractions(quantiser.scale)
+                run.exact[name] = ExactTensor.of(codes - quantiser.zero, scale)
                 return
-            run.exact[name] = quantise(source, quantiser)
-            self._compare(run, name, source, quantiser, codes)
-            found = run.exact[name].terms[0].codes
-            values[name] = found.astype(np.float32) * np.float32(quantiser.scale)
-        elif any(isinstance(operand, ExactTensor) for operand in operands):
+            found = quantised_codes(source, quantiser)
+            run.exact[name] = ExactTensor.of(found - quantiser.zero, fractions(quantiser.scale))
+            self._compare(run, name, source, quantiser, codes, found)
+            values[name] = ((found - quantiser.zero) * quantiser.scale).astype(np.float32)
+        elif node.op_type in OPERATORS and any(isinstance(o, ExactTensor) for o in operands):
             run.exact[name] = run_node(node, operands)
             if name in self.outputs:
                 exact = run.exact[name]
@@ -228,21 +248,23 @@ class Reference:
 
     @staticmethod
     def _compare(
-        run: ReferenceRun, name: str, source: ExactTensor, quantiser: Quantiser, single: np.ndarray
+        run: ReferenceRun,
+        name: str,
+        source: ExactTensor,
+        quantiser: Quantiser,
+        single: np.ndarray,
+        exact: np.ndarray,
     ) -> None:
         """Count float32's codes that differ, and those its error does not explain."""
-        differs = single != run.exact[name].terms[0].codes
+        differs = single != exact
         if not differs.any():
             return
         _count(run.float32_differences, name, differs)
-        scale, bounds = float(quantiser.scale), quantiser.range
-        # Division by the scale and clipping: two more float32 operations.
+        scale, zero = quantiser.scale, quantiser.zero
+        # Division by the scale, zero-point and clipping: more float32 operations.
         error = source.float32_error() / scale + np.abs(source.values / scale) * 2.0**-22
-        ends = (
-            np.clip(round_float(source.values / scale + side, quantiser.rounding), *bounds)
-            for side in (-error, error)
-        )
-        low, high = ends
+        error = error + np.abs(zero) * 2.0**-22
+        low, high = (_codes_at(quantiser, source.values / scale + side) for side in (-error, error))
         _count(run.unexplained, name, differs & ((single < low) | (single > high)))
 
     def _fold_parameters(self) -> None:
@@ -254,7 +276,22 @@ class Reference:
             context = {name: model.get_initializer(name) for name in node.input}
             execute_node(node, context, model.graph, 1)
             model.graph.node.remove(node)
-            model.set_initializer(node.output[0], context[node.output[0]])
+            self._install(node.output[0], context[node.output[0]])
+
+    def _install(self, name: str, values: np.ndarray) -> None:
+        """A parameter for each of its readers: qonnx renames shared ones when it copies a graph."""
+        model = self._model
+        places = [
+            (node, index)
+            for node in model.graph.node
+            for index, read in enumerate(node.input)
+            if read == name
+        ]
+        for count, (node, index) in enumerate(places):
+            own = name if count == 0 else f"{name}_of_{node.name}"
+            node.input[index] = own
+            model.set_initializer(own, values)
+            self._constants[own] = self._constants[name]
 
 
 def _count(counts: dict[str, int], tensor: str, mask: np.ndarray) -> None:
@@ -280,11 +317,31 @@ def _code_tensors(interpreter: Interpreter) -> dict[str, CodeTensor]:
     return {name: tensor for name, tensor in found if isinstance(tensor, CodeTensor)}
 
 
-def _biases(model: ModelWrapper, constants: dict[str, Constant]) -> dict[str, np.ndarray]:
-    """Bias of every Conv and Gemm, by output, as it broadcasts to it."""
-    found = {}
-    for node in model.graph.node:
-        if node.op_type in ("Conv", "Gemm") and len(node.input) > 2 and node.input[2] in constants:
-            values = np.asarray(constants[node.input[2]].values, np.float64)
-            found[node.output[0]] = values.reshape((1, -1, 1, 1) if node.op_type == "Conv" else -1)
-    return found
+def _integer_input(found: CodeTensor) -> Quantiser:
+    """DequantizeLinear of an integer graph input, whose codes come from outside."""
+    scale, zero = np.array(float(found.scale[0])), np.array(found.zero[0])
+    return Quantiser(scale, zero, np.array(found.range.lo), np.array(found.range.hi))
+
+
+def _codes_at(quantiser: Quantiser, quotient: np.ndarray) -> np.ndarray:
+    """Codes of a quantiser for values divided by its scale, in double precision."""
+    zero = quantiser.zero
+    if quantiser.bipolar:
+        return np.where(quotient >= 0, 1, -1)
+    if quantiser.rounds_first:
+        codes = round_float(quotient, quantiser.rounding) + zero
+    else:
+        codes = round_float(quotient + zero, quantiser.rounding)
+    return np.clip(codes, quantiser.lo, quantiser.hi)
+
+
+_HOST_TOLERANCE = 1e-4
+"""Largest difference between two float32 computations of a Softmax: libraries round differently."""
+
+
+def _off_on_host(host: HostTensor, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Where what the processor computed behind the accelerator is not the original's."""
+    if expected.dtype.kind == "f":
+        return ~np.isclose(found, expected, rtol=_HOST_TOLERANCE, atol=_HOST_TOLERANCE)
+    step = int(any(s["op"] == "QuantizeLinear" for s in host.steps))
+    return np.abs(found.astype(np.int64) - expected.astype(np.int64)) > step

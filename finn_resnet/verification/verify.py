@@ -218,7 +218,7 @@ class Comparison:
         for seen in self._observations:
             wanted = self._reference.integers(expected, seen.tensor)
             result.coverage[seen.tensor] = self._reference.coverage(seen.tensor, wanted)
-            found = np.moveaxis(seen.codes(run, self._project), -1, 1)
+            found = self._reference.arranged(seen.tensor, seen.codes(run, self._project))
             _compare(result, seen.tensor, seen.node, wanted, found, first)
         for port in self._ports:
             self._compare_port(result, port, expected, port.codes(run), first)
@@ -234,10 +234,12 @@ class Comparison:
         first: int,
     ) -> None:
         """Codes, float values and, of the first output, labels."""
-        wanted = self._reference.integers(expected, port.output)
-        codes = np.moveaxis(found, -1, 1).reshape(wanted.shape)
+        tensor = self._reference.port_tensor(port.output)
+        wanted = self._reference.integers(expected, tensor)
+        codes = self._reference.arranged(tensor, found).reshape(wanted.shape)
         _compare(result, f"{port.output} (port)", port.node, wanted, codes, first)
-        values = port.values(found).reshape(wanted.shape)
+        values = port.values(found)
+        values = values.reshape(np.shape(self._reference.values(expected, port.output)))
         off = self._reference.off_values(expected, port.output, values)
         name = f"{port.output} (values)"
         if off.any() and not np.any(codes != wanted):

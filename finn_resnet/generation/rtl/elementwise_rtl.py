@@ -150,20 +150,21 @@ def add_circuit(node: NodeContext) -> Circuit:
     """The residual addition and the requantisation of its sum."""
     circuit = Circuit(f"{node.name}_rtl")
     ch_par, lanes, width = node.op.attrs("ch_par", "lanes", "w")
-    shifts = node.op.attrs("shift_a", "shift_b")
+    factors = node.op.factors_of_operands()
     operands = [edge.codes.including(0) for edge in node.inputs]
     total = node.op.total_range(*operands)
     bits = signed_bits(total)
     for name, edge in zip("ab", node.inputs, strict=True):
         circuit.stream_port("input", name, edge.codes.bits * ch_par, lanes)
     task = LaneTask(circuit, node, lanes, ["a", "b"], width)
+    constants = [f"{'-' * (f < 0)}{max(bits, abs(f).bit_length() + 1)}'sd{abs(f)}" for f in factors]
 
     def value(lane: int, entry: int) -> str:
         values = [
             entry_of(circuit, name, edge.codes, lane, entry, bits)
             for name, edge in zip("ab", node.inputs, strict=True)
         ]
-        terms = [f"({signal} <<< {shift})" for signal, shift in zip(values, shifts, strict=True)]
+        terms = [f"({signal} * {f})" for signal, f in zip(values, constants, strict=True)]
         total_now = circuit.wire("total", bits, " + ".join(terms), signed=True)
         return circuit.delayed(total_now, bits, 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from finn_resnet.custom_ops.streams import window_columns
+from finn_resnet.errors import UserError
 from finn_resnet.generation.rtl.circuit import Circuit, signed_bits
 from finn_resnet.generation.rtl.elementwise_rtl import (
     CONTROL_CLOCKS,
@@ -21,6 +22,11 @@ _TOTAL_CLOCKS = 2
 
 def pool_circuit(node: NodeContext) -> Circuit:
     """Module of a pool."""
+    if node.op.get_nodeattr("row_weights"):
+        raise UserError(
+            f"{node.name} (StreamPool): border windows divide by other numbers, which has no RTL "
+            "form; use count_include_pad = 1, no pads, or the HLS back end"
+        )
     if node.op.get_nodeattr("windowed"):
         return _window_pool(node)
     return GlobalPool(node).circuit
