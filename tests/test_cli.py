@@ -98,9 +98,10 @@ def test_check_maps_every_node(capsys, model):
 def test_check_lists_every_problem_at_once(capsys, tmp_path):
     net = ModelBuilder(seed=2)
     x = net.quant("image", -7)
-    x = net.relu(net.conv(x, 4, 4, 3, group=2))
-    x = net.quant(net.node("Sigmoid", [x]), -7)
-    x = net.quant(net.conv(x, 4, 4, 3, dilations=[2, 2], pads=[2] * 4), -5)
+    x = net.quant(net.node("Erf", [x]), -7)
+    x = net.quant(net.node("Mul", [x, x]), -7)
+    x = net.quant(net.node("Erf", [net.conv(x, 4, 4, 3)]), -5)
+    x = net.quant(x, -5, bits=20)
     path = tmp_path / "net.onnx"
     net.model(x, [1, 4, 8, 8], [1, 4, 8, 8]).save(str(path))
     assert run(["check", str(path)]) == 2
@@ -108,8 +109,24 @@ def test_check_lists_every_problem_at_once(capsys, tmp_path):
     assert out == ""
     problems = [line for line in err.splitlines() if line.startswith("error: ")]
     assert len(problems) == 3
-    for word in ("group", "Sigmoid", "dilation"):
+    for word in ("2 Erf nodes", "Mul", "bit width = 20"):
         assert any(word in line for line in problems), problems
+
+
+def test_an_internal_fault_is_one_line_with_its_trace_in_a_file(capsys, monkeypatch, tmp_path):
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("nothing to divide by")
+
+    monkeypatch.setattr("finn_resnet.lowering.interpreter.Interpreter._visit", broken)
+    path = tmp_path / "net.onnx"
+    net = ModelBuilder(seed=2)
+    net.model(net.quant("image", -7), [1, 4, 8, 8], [1, 4, 8, 8]).save(str(path))
+    assert run(["check", str(path)]) == 70
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "quant0 (Quant): ZeroDivisionError: nothing to divide by" in line
+    trace = Path(line.split("the trace is in ")[1].split(",")[0])
+    assert "Traceback" in trace.read_text(encoding="utf-8")
+    trace.unlink()
 
 
 def float_model() -> onnx.ModelProto:
@@ -127,7 +144,7 @@ def float_model() -> onnx.ModelProto:
 def zero_point_model() -> onnx.ModelProto:
     net = ModelBuilder(seed=3)
     x = net.quant("image", -7)
-    x = net.quant(net.conv(x, 3, 4, 3), -5, zero_point=3)
+    x = net.quant(net.conv(x, 3, 4, 3), -5, zero_point=2.5)
     return net.model(x, [1, 3, 8, 8], [1, 4, 8, 8]).model
 
 
@@ -200,11 +217,11 @@ def test_every_command_takes_json_quiet_and_verbose():
 
 def test_check_gives_its_findings_as_json(capsys, tmp_path):
     net = ModelBuilder(seed=2)
-    x = net.quant(net.node("Sigmoid", [net.quant("image", -7)]), -7)
+    x = net.quant(net.node("Erf", [net.quant("image", -7)]), -7)
     net.model(x, [1, 4, 8, 8], [1, 4, 8, 8]).save(str(tmp_path / "net.onnx"))
     assert run(["check", str(tmp_path / "net.onnx"), "--json"]) == 2
     found = json.loads(capsys.readouterr().out)
-    assert len(found["findings"]) == 1 and "Sigmoid" in found["findings"][0]
+    assert len(found["findings"]) == 1 and "Erf" in found["findings"][0]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -204,7 +204,11 @@ def emit_input(
                 "a second Quant reads the graph input", "quantise the input once and fork after it"
             )
     steps, dims = list(source.steps), source.shape[1:]
-    if len(dims) == 3:
+    last = _is_nhwc(interpreter, name)
+    if last:
+        steps.append({"op": "Transpose", "perm": _TO_NCHW})
+        h, w, c = dims
+    elif len(dims) == 3:
         c, h, w = dims
     elif len(dims) == 1:
         h, w, c = 1, 1, dims[0]
@@ -213,12 +217,12 @@ def emit_input(
         raise Unsupported(
             f"the graph input has shape {list(source.shape)}", "use a picture [N, C, H, W]"
         )
-    codes = CodeTensor(name, scale, bounds, (h, w, c), flattened=len(dims) == 1, zero=zero)
+    codes = CodeTensor(name, scale, bounds, (h, w, c), len(dims) == 1, last, zero)
     memory = interpreter.builder.unique_tensor(f"{name}_host")
     interpreter.builder.node(
         "QuantizeInput", "quantize_input", [source.source], [memory],
         shape=list(interpreter.shape(source.source)), codes_shape=[1, h, w, c],
-        channels_last=int({"op": "Transpose", "perm": [0, 3, 1, 2]} in steps),
+        channels_last=int({"op": "Transpose", "perm": _TO_NCHW} in steps),
         dtype=interpreter.tensors[source.source].dtype,
         steps=json.dumps(steps) if steps else "", **attrs,
     )  # fmt: skip
@@ -229,6 +233,16 @@ def emit_input(
     )  # fmt: skip
     interpreter.describe(codes)
     return codes
+
+
+_TO_NCHW = [0, 3, 1, 2]
+
+
+def _is_nhwc(interpreter: Interpreter, name: str) -> bool:
+    """Whether a quantised graph input is NHWC: nothing but a Transpose to NCHW reads it."""
+    readers = [n for n in interpreter.model.graph.node if name in n.input]
+    perms = [list(attributes(n).get("perm", ())) for n in readers if n.op_type == "Transpose"]
+    return bool(readers) and perms == [_TO_NCHW] * len(readers)
 
 
 def lower_dequantise(interpreter: Interpreter, node: NodeProto) -> None:
