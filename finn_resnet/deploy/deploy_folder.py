@@ -12,7 +12,7 @@ import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.boards import Board
-from finn_resnet.custom_ops import host_steps
+from finn_resnet.custom_ops import QuantizeInput, host_steps
 from finn_resnet.custom_ops.host_steps import read_steps
 from finn_resnet.deploy import driver
 from finn_resnet.deploy.block_design import COUNTER, LENGTH_BITS, dma_cell
@@ -127,7 +127,11 @@ def _values(model: ModelWrapper, tensor: str) -> dict[str, Any]:
 
 def _quantiser(model: ModelWrapper) -> dict[str, Any]:
     (host,) = model.get_nodes_by_op_type("QuantizeInput")
-    op = model.get_customop_wrapper(host)
+    return input_description(model.get_customop_wrapper(host))
+
+
+def input_description(op: QuantizeInput) -> dict[str, Any]:
+    """What the driver does to the model's input: the host node's attributes."""
     codes = op.code_range()
     return {
         "dtype": op.get_nodeattr("dtype"),

@@ -20,7 +20,7 @@ from qonnx.custom_op.registry import getCustomOp
 from finn_resnet.boards import load_board
 from finn_resnet.custom_ops.base import DOMAIN
 from finn_resnet.deploy import driver as driver_module
-from finn_resnet.deploy.deploy_folder import write_deploy_folder
+from finn_resnet.deploy.deploy_folder import input_description, write_deploy_folder
 from finn_resnet.deploy.driver import Accelerator, DriverError, Stream, check_vectors
 from finn_resnet.deploy.simulated_pynq import DeviceWaits, SimulatedPynq
 from finn_resnet.generation.project import generate_project
@@ -278,8 +278,10 @@ def test_a_dma_width_that_does_not_divide_is_one_line(deployed):
     st.sampled_from(sorted(driver_module._ROUNDING)),
     st.lists(st.integers(-600, 600), min_size=12, max_size=12),
     st.booleans(),
+    st.integers(-3, 3),
+    st.booleans(),
 )
-def test_quantisation_is_that_of_the_first_quant(mode, halves, signed):
+def test_quantisation_is_that_of_the_first_quant(mode, halves, signed, zero, first):
     """Ties included: pictures are halves of codes."""
     node = helper.make_node(
         "QuantizeInput",
@@ -291,14 +293,14 @@ def test_quantisation_is_that_of_the_first_quant(mode, halves, signed):
         signed=int(signed),
         narrow=0,
         rounding_mode=mode,
+        zero_point=zero,
+        rounds_first=int(first),
+        steps='[{"op": "Mul", "value": 0.5}]',
         shape=[1, 3, 2, 2],
     )
     op = getCustomOp(node)
-    bounds = op.code_range()
     accelerator = Accelerator.__new__(Accelerator)
-    accelerator.manifest = {
-        "quantiser": {"scale": 0.25, "lo": bounds.lo, "hi": bounds.hi, "rounding_mode": mode}
-    }
+    accelerator.manifest = {"quantiser": input_description(op)}
     port = {"name": "x", "dma": "d", "shape": [2, 2, 3], "code_bytes": 1, "signed": signed}
     accelerator.inputs = [Stream(port, 16)]
     pictures = (np.array(halves, np.float32) * 0.125).reshape(1, 3, 2, 2)

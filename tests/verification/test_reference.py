@@ -68,7 +68,7 @@ def test_a_wrong_contract_is_not_explained_by_rounding() -> None:
     right = reference._constants[name]
     codes = right.codes.copy()
     codes.flat[0] += 1
-    reference._constants[name] = Constant(right.values, codes, right.scale, right.bits)
+    reference._constants[name] = Constant(right.values, codes, right.scale)
     run = reference.run(pixel_pictures(2))
     assert sum(run.unexplained.values()) > 0
 
