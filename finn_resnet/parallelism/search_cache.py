@@ -20,6 +20,7 @@ from typing import Any
 
 from finn_resnet.boards import Resources
 from finn_resnet.cache_folder import cache_folder
+from finn_resnet.parallelism.coefficients import coefficients
 from finn_resnet.parallelism.engine_model import EngineFactors
 from finn_resnet.parallelism.milp import ParallelismSolution
 
@@ -49,6 +50,8 @@ def _key(model: Any, options: dict[str, Any]) -> str:
     digest = hashlib.sha256(model.model.SerializeToString(deterministic=True))
     digest.update(json.dumps(options, sort_keys=True).encode())
     digest.update(_source_digest())
+    # Those of a user's file are in no source.
+    digest.update(json.dumps(coefficients(), sort_keys=True).encode())
     return digest.hexdigest()[:32]
 
 

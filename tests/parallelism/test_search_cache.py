@@ -8,6 +8,7 @@ from finn_resnet.boards import load_board
 from finn_resnet.cache_folder import CACHE_VARIABLE
 from finn_resnet.importing import load_model
 from finn_resnet.parallelism import AnnotateParallelism
+from finn_resnet.parallelism.coefficients import replaced_coefficients
 from finn_resnet.parallelism.milp import ParallelismSearch
 from finn_resnet.transformation import LowerToHardware
 from tests.qonnx_models import residual_network
@@ -40,6 +41,11 @@ def test_the_same_search_is_done_once(graph, tmp_path, monkeypatch):
     for changed in ({"board": "Ultra96"}, {"mode": "full"}, {"caps": {"dsp": 0.5}}):
         with pytest.raises(AssertionError, match="searched again"):
             solved(graph, **changed)
+    with (
+        replaced_coefficients({"conv_task_lut": {"high": 99}}),
+        pytest.raises(AssertionError, match="searched again"),
+    ):
+        solved(graph)
 
 
 def test_a_damaged_entry_is_searched_again(graph, tmp_path):
