@@ -42,6 +42,8 @@ void run(std::FILE* in, std::FILE* out) {
   }
 }
 
+%s
+
 int main(int, char** argv) {
   std::FILE* in = std::fopen(argv[1], "rb");
   std::FILE* out = std::fopen(argv[2], "wb");
@@ -111,6 +113,27 @@ def requantiser_checks(model: ModelWrapper) -> Iterator[RequantiserCheck]:
                 yield RequantiserCheck(node.name, type_name, map_, inputs, channels, group)
 
 
+def _width_assertions(model: ModelWrapper) -> Iterator[str]:
+    """C++ that refuses widths of convolutions too narrow for the exact ranges of their values."""
+    for node in nodes_of(model, "StreamConv"):
+        op = as_op(node)
+        acc, total = conv_accumulator_range(model, node), total_range(model, node)
+        kept = total if op.get_nodeattr("skip") == "accumulator" else acc
+        needed = [("", "acc_bits", kept), ("", "total_bits", total)]
+        if op.has_downsample:
+            needed.append(("_ds", "acc_bits", conv_accumulator_range(model, node, merged=True)))
+        for suffix, member, values in needed:
+            # -1 makes the width that of a signed integer.
+            yield _assertion(f"{node.name}{suffix}_config::{member}", values.including(-1).bits)
+        for suffix, tensor in zip(("", "_ds"), node.output, strict=False):
+            bits = model.get_tensor_datatype(tensor).bitwidth()
+            yield _assertion(f"{node.name}{suffix}_config::out_bits", bits)
+
+
+def _assertion(constant: str, bits: int) -> str:
+    return f'static_assert({constant} >= {bits}, "{constant} is below {bits}");'
+
+
 def compare_requantisers(
     model: ModelWrapper, project_dir: Path
 ) -> Iterator[tuple[RequantiserCheck, np.ndarray, np.ndarray, np.ndarray]]:
@@ -124,7 +147,8 @@ def compare_requantisers(
     calls = "\n".join(f"  run<{check.type_name}>(in, out);" for check in checks)
     with tempfile.TemporaryDirectory(prefix="finn_resnet_") as folder:
         scratch = Path(folder)
-        program = compile_program(_PROGRAM % calls, project_dir, scratch)
+        widths = "\n".join(_width_assertions(model))
+        program = compile_program(_PROGRAM % (widths, calls), project_dir, scratch)
         with (scratch / "in.bin").open("wb") as file:
             for part in points:
                 np.array([len(part)], np.int64).tofile(file)
