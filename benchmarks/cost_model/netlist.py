@@ -50,7 +50,7 @@ def synthesise(
         libyosys.run_pass(command, design)
 
     with quiet(), tempfile.TemporaryDirectory() as folder:
-        for path in sorted(CIRCUITS.glob("*.v")):
+        for path in () if sources else sorted(CIRCUITS.glob("*.v")):
             run(f"read_verilog -sv {path}")
         for path in sources:
             # Modules that nothing instantiates may lack the parameters they need.
