@@ -103,16 +103,19 @@ def test_random_shapes_and_factors(kind, tmp_path):
     compiled([graph], tmp_path)[1].check(stalled=4)
 
 
+@pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("make", [skip_graph, requant_graph])
 def test_skips_downsamples_and_requantisers(make, kind, tmp_path):
     compiled([make(kind)], tmp_path)[1].check(stalled=4)
 
 
+@pytest.mark.slow
 def test_extreme_operands_and_mixed_multipliers(tmp_path):
     compiled([extreme_graph()], tmp_path, count=4)[1].check(stalled=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"lut_tiles": 1}, {"mem_style": "bram", "lut_tiles": 2}])
 def test_mixed_multipliers_and_block_rams(options, tmp_path):
     graph = FusedGraph(21)
