@@ -146,7 +146,6 @@ MUTANTS = (
            r": code_t<C::out_bits, C::out_signed>\(0\)", ": code_t<C::out_bits, C::out_signed>(1)",
            equivalent="entries beyond the last channel are dropped by the DMA or meet weight 0"),
     Mutant("depth of the skip stream 1", _DEPTH, "conv8_ds_out", "1"),
-    Mutant("depth of a window link 1", _DEPTH, "conv13_window_link_1_3", "1"),
 )  # fmt: skip
 """The mutants, by name; `MUTANTS_IN_CI` of them run with the tests."""
 

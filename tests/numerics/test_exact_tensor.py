@@ -87,5 +87,9 @@ def test_layout_keeps_a_scale_per_channel() -> None:
     x = ExactTensor([Term(np.arange(12).reshape(1, 2, 2, 3), scale)], (1, 2, 2, 3))
     flat = x.mapped(lambda v: v.reshape(1, -1))
     assert flat.values.tolist() == [[0, 1, 2, 3, 4, 5, 3, 3.5, 4, 4.5, 5, 5.5]]
-    with pytest.raises(ValueError, match="different scales"):
-        x.summed(lambda v: v, np.array(Fraction(1), object), np.abs, 1)
+    total = x.summed(lambda v: v.sum(1), np.array(Fraction(1), object), lambda v: v.sum(1), 2)
+    assert total.values.tolist() == [[[3, 4.5, 6], [7.5, 9, 10.5]]]
+    scale = fractions(np.array([1, 2.0**-40])).reshape(1, 2, 1, 1)
+    odd = ExactTensor([Term(np.arange(12).reshape(1, 2, 2, 3), scale)], (1, 2, 2, 3))
+    with pytest.raises(ValueError, match="unrelated scales"):
+        odd.summed(lambda v: v.sum(1), np.array(Fraction(1), object), lambda v: v.sum(1), 2)
