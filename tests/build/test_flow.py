@@ -498,3 +498,16 @@ def test_a_budget_nothing_fits(capsys, tmp_path, monkeypatch, model):
     monkeypatch.chdir(tmp_path)
     line = refused(capsys, tmp_path, model, "--board", "KV260", "--cap", "lut=0.1", "-q")
     assert "lut" in line.lower()
+
+
+def test_short_cascades_compute_the_same(model, cxx, tmp_path):
+    """`chain` cuts dot products anew; the codes stay."""
+    folding = tmp_path / "folding.json"
+    folding.write_text(json.dumps({"Defaults": {"chain": 2, "ich_par": 2, "mac_style": "dsp"}}))
+    cut = BuildConfig(
+        model, "KV260", output_dir=str(tmp_path / "out"), folding_config_file=str(folding)
+    )
+    result = build(cut)
+    assert result.report["verification"]["mismatched_codes"] == 0
+    config = (tmp_path / "out/hls/config.hpp").read_text()
+    assert "chain_end[] = {2, 4, 6, 8, 10, 12, 14, 16, 18};" in config
