@@ -72,7 +72,10 @@ class MergeBatchNorm(Transformation):
             quant = next(n for n in model.graph.node if n.name == quant_name)
             nodes = _nodes_up_to_conv(model, quant)
             norms = [n for n in nodes if n.op_type == "BatchNormalization"]
-            if norms and nodes[-1].op_type == "Conv":
+            # A chain that starts inside the convolution, where its bias lies between two steps of
+            # the accumulator, stays: the lowering fuses it as it stands.
+            outside = any(node.input[0] == chain.source.name for node in nodes[:-1])
+            if norms and outside and nodes[-1].op_type == "Conv":
                 _replace_chain(model, nodes, chain, map_)
                 self.merged.append(MergedBatchNorm(norms[0].name, nodes[-1].name))
 
@@ -103,9 +106,6 @@ def _replace_chain(
     model: ModelWrapper, nodes: list[NodeProto], chain: FloatChain, map_: Requantiser
 ) -> None:
     quant, conv = nodes[0], nodes[-1]
-    if any(n.input[0] == chain.source.name for n in nodes[:-1]) is False:
-        # The chain starts inside the convolution: its bias is part of the integer map.
-        del conv.input[2:]
     names = [f"{quant.output[0]}_in_scale", f"{quant.output[0]}_out_scale"]
     scale = np.array([float(s) for s in chain.source.scale])
     model.set_initializer(names[0], scale)

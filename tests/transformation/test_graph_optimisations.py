@@ -115,5 +115,5 @@ def _skip(node) -> str:
 
 
 def test_unknown_form_is_refused() -> None:
-    with pytest.raises(ValueError, match="neither"):
+    with pytest.raises(ValueError, match="not a valid AbsorbForm"):
         AbsorbAddIntoAccumulator("paper")
