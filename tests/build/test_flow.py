@@ -329,7 +329,7 @@ def test_the_published_form_reports_the_codes_it_changes(model, cxx, tmp_path):
         steps=CODE_STEPS,
     )
     report = build(config).report
-    assert report["verification"]["reference"] == "hardware graph"
+    assert report["verification"]["definition"] == "hardware graph"
     assert report["verification"]["mismatched_codes"] == 0
     assert report["optimisations"]["absorb_add"]["changed_codes"] > 0
 
