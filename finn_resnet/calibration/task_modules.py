@@ -8,23 +8,26 @@ from pathlib import Path
 
 from finn_resnet.calibration.vendor_reports import HlsModule
 
-# FR_TASK("conv1", fr::stream_conv<Conv1, 2>(...)): name, function, template arguments.
-_CALL = re.compile(r'FR_TASK\(\s*"(?P<task>[^"]+)",\s*fr::(?P<function>\w+)<(?P<arguments>[^>]*)>')
+# FR_TASK("row_0", fr::window_row<Row, 0>(...)) or FR_TASK("conv1", conv1_task(...)): name,
+# function, template arguments if it is a template.
+_CALL = re.compile(
+    r'FR_TASK\(\s*"(?P<task>[^"]+)",\s*(?:fr::)?(?P<function>\w+)(?:<(?P<arguments>[^>]*)>)?\('
+)
 
 
 def modules_of_tasks(source: str | Path, modules: Iterable[HlsModule]) -> dict[str, HlsModule]:
     """Module of every task that has one, by the task's name.
 
-    A module is named after the function template and its arguments
-    (``stream_conv_Conv1_config_2_s``); the loops of a task may be modules of their own below it
-    (``..._Pipeline_VITIS_LOOP_...``), whose stages and interval are the task's. Resources are those
+    A module is named after the function (``conv1_task``), or the function template and its
+    arguments (``window_row_Row_config_2_s``); the loops of a task may be modules of their own below
+    it (``..._Pipeline_VITIS_LOOP_...``), whose stages and interval are the task's. Resources are those
     of the module of the shortest name, which hold all below it.
 
     Args:
         source: the generated ``<top>.cpp``.
     """
     stems = {
-        call["task"]: _identifier(f"{call['function']}_{call['arguments']}")
+        call["task"]: _identifier(f"{call['function']}_{call['arguments'] or ''}")
         for call in _CALL.finditer(Path(source).read_text(encoding="utf-8"))
     }
     found: dict[str, list[HlsModule]] = {}

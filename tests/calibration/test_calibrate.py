@@ -58,11 +58,13 @@ def copy(folder, tmp_path) -> Path:
 
 
 def module_names(folder: Path) -> dict[str, str]:
-    """What Vitis HLS calls the module of every task: template and arguments, "_s" behind."""
+    """What Vitis HLS calls the module of every task; "_s" ends those of templates."""
     top = load_project(folder / "hls").top
     source = (folder / "hls" / f"{top}.cpp").read_text()
-    calls = re.findall(r'FR_TASK\(\s*"(\w+)",\s*fr::(\w+<[^>]*>)\(', source)
-    return {task: re.sub(r"\W+", "_", call).strip("_") + "_s" for task, call in calls}
+    calls = re.findall(r'FR_TASK\(\s*"(\w+)",\s*(?:fr::)?(\w+(?:<[^>]*>)?)\(', source)
+    return {
+        task: re.sub(r"\W+", "_", call).strip("_") + "_s" * ("<" in call) for task, call in calls
+    }
 
 
 def csynth(folder: Path, depth: int, interval: int = 1) -> str:
@@ -147,7 +149,11 @@ def test_real_depths_reach_the_next_project(copy, tmp_path):
     path.write_text(calibrate(build_, find_reports(copy)).text)
     again = build_.config.replace(output_dir=str(tmp_path / "again"), coefficients_file=str(path))
     result = build(again)
-    assert {t.pipeline_depth for t in load_project(result.output_dir / "hls").tasks} == {23}
+    measured = {task.name for task in load_project(copy / "hls").tasks}
+    tasks = load_project(result.output_dir / "hls").tasks
+    # The search may choose other factors with the new coefficients, hence other adapters.
+    depths = [task.pipeline_depth for task in tasks if task.name in measured]
+    assert set(depths) == {23} and len(depths) > len(tasks) // 2
     assert coefficients()["task_depths"]["value"] == {}
 
 
