@@ -21,8 +21,7 @@ def modules_of_tasks(source: str | Path, modules: Iterable[HlsModule]) -> dict[s
     A module is named after the function (``conv1_task``), or the function template and its
     arguments (``window_row_Row_config_2_s``); the loops of a task may be modules of their own below
     it (``..._Pipeline_VITIS_LOOP_...``), whose stages and interval are the task's. Resources are
-    those
-    of the module of the shortest name, which hold all below it.
+    those of the module of the shortest name, which hold all below it.
 
     Args:
         source: the generated ``<top>.cpp``.
