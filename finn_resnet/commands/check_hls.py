@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 @click.command("check-hls")
 @click.argument("output_dir", metavar="OUTPUT_DIR")
 @display_options
-def check_hls(output_dir: str, quiet: bool, verbose: bool) -> int:
+def check_hls(output_dir: str, quiet: bool, verbose: bool, as_json: bool) -> int:
     """Check that every loop of a build's C++ can be pipelined as simulated.
 
     The synthesis path of every task is compiled with an ordinary clang (14 to 18; Debian's
@@ -32,7 +34,9 @@ def check_hls(output_dir: str, quiet: bool, verbose: bool) -> int:
     build = FinishedBuild.open(output_dir)
     expected = expected_multipliers(build.hardware_graph())
     found = check_schedule(build.folder / HLS_FOLDER, build.config.clock_mhz, expected)
-    if not quiet:
+    if as_json:
+        click.echo(json.dumps([asdict(task) for task in found], indent=2))
+    elif not quiet:
         _print(found)
     faults = [f"{task.name}: {fault}" for task in found for fault in task.faults]
     for fault in faults:

@@ -157,7 +157,10 @@ def _source_findings(folder: Path, text: str, found: list[TaskSchedule]) -> list
     everywhere = TaskSchedule("(all)")
     for name in sorted(set(map(source_name, _GUARD.findall(text)))):
         everywhere.faults.append(f"'{name}' is initialised at run time")
-    sources = {path: without_comments(path.read_text()) for path in synthesised_files(folder)}
+    sources = {
+        path: without_comments(path.read_text(encoding="utf-8"))
+        for path in synthesised_files(folder)
+    }
     for path, source in sources.items():
         if re.search(r"#\s*pragma HLS bind_op[^\n]*impl\s*=\s*dsp", source):
             everywhere.faults.append(f"{path.name} binds products to DSPs, away from their sums")

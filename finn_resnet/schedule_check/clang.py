@@ -24,6 +24,8 @@ _FLAGS = (
     # Loops stay as they are written, but for those the sources unroll.
     *("-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-fno-jump-tables"),
     *("-mllvm", "-disable-loop-idiom-all", "-mllvm", "-inline-threshold=10000000"),
+    # Exits of a loop are not threaded through copies of its body, which would have no trip count.
+    *("-mllvm", "-jump-threading-threshold=2"),
     *("-Wno-unknown-pragmas", "-Wno-bit-int-extension", "-Wno-unknown-warning-option"),
 )
 
@@ -61,7 +63,9 @@ def no_clang_reason() -> str:
 def _version(command: tuple[str, ...]) -> int | None:
     """Major version of a clang, None if it is none or not one of ours."""
     try:
-        found = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+        found = subprocess.run(
+            [*command, "--version"], capture_output=True, text=True, encoding="utf-8", check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     match = re.search(r"clang version (\d+)", found.stdout)
@@ -82,8 +86,10 @@ def compile_to_ir(unit: Path) -> str:
     output = unit.with_suffix(".ll")
     includes = [f"-I{folder}" for folder in (stand_ins, unit.parent, unit.parent / "include")]
     command = [*clang, *_FLAGS, *includes, str(unit), "-o", str(output)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=unit.parent)
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", cwd=unit.parent
+    )
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if "error" in line]
         raise ValueError(f"clang refuses the sources: {(errors or [done.stderr])[0]}")
-    return output.read_text()
+    return output.read_text(encoding="utf-8")

@@ -37,7 +37,7 @@ def divisions(folder: Path) -> dict[str, Division]:
     for source in [*folder.rglob("*.hpp"), *folder.rglob("*.cpp")]:
         if "simulation" in source.relative_to(folder).parts:
             continue
-        for kind, name, rest in _PRAGMA.findall(source.read_text()):
+        for kind, name, rest in _PRAGMA.findall(source.read_text(encoding="utf-8")):
             dimension = re.search(r"\bdim\s*=\s*(\d+)", rest)
             number = int(dimension[1]) if dimension else 1
             if kind == "dependence":

@@ -31,10 +31,10 @@ def write_task_unit(project_dir: Path, folder: Path) -> Path:
         for source in project_dir.glob(pattern):
             copy = folder / source.relative_to(project_dir)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_text(_marked(source.read_text()))
-    text = without_comments((project_dir / f"{top}.cpp").read_text())
+            copy.write_text(_marked(source.read_text(encoding="utf-8")), encoding="utf-8")
+    text = without_comments((project_dir / f"{top}.cpp").read_text(encoding="utf-8"))
     unit = folder / "tasks.cpp"
-    unit.write_text(_marked(_task_functions(text, top)))
+    unit.write_text(_marked(_task_functions(text, top)), encoding="utf-8")
     return unit
 
 

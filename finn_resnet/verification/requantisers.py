@@ -154,7 +154,9 @@ def compare_requantisers(
                 np.array([len(part)], np.int64).tofile(file)
                 part.tofile(file)
         command = [program, scratch / "in.bin", scratch / "out.bin"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, encoding="utf-8", check=False
+        )
         if done.returncode:
             raise SimulationError(f"a requantiser failed: {done.stderr.strip()}")
         codes = np.fromfile(scratch / "out.bin", np.int64)

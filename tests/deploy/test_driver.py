@@ -18,6 +18,7 @@ from qonnx.custom_op.general.intquant import resolve_rounding_mode
 from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.boards import load_board
+from finn_resnet.custom_ops import host_steps
 from finn_resnet.custom_ops.base import DOMAIN
 from finn_resnet.deploy import driver as driver_module
 from finn_resnet.deploy.deploy_folder import input_description, write_deploy_folder
@@ -364,15 +365,24 @@ def test_the_driver_without_pynq_says_so(either, tmp_path):
     assert done.stdout == "error: pynq is not installed: run this on a board with a PYNQ image\n"
 
 
-def test_the_driver_needs_numpy_and_pynq_only():
-    tree = ast.parse(Path(driver_module.__file__).read_text(), feature_version=(3, 8))
+def _modules(tree: ast.AST) -> set[str]:
+    """Top-level names of what a module imports."""
     imported = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imported |= {name.name.partition(".")[0] for name in node.names}
         elif isinstance(node, ast.ImportFrom):
             imported.add(node.module.partition(".")[0])
-    assert imported - set(sys.stdlib_module_names) == {"numpy", "pynq"}
+    return imported
+
+
+def test_the_driver_needs_numpy_and_pynq_only():
+    imported = _modules(ast.parse(Path(driver_module.__file__).read_text(), feature_version=(3, 8)))
+    # host_steps.py lies beside the driver on the board, in the package elsewhere.
+    others = imported - set(sys.stdlib_module_names)
+    assert others == {"numpy", "pynq", "host_steps", "finn_resnet"}
+    steps = ast.parse(Path(host_steps.__file__).read_text(), feature_version=(3, 8))
+    assert {name for name in _modules(steps) if name not in sys.stdlib_module_names} == {"numpy"}
 
 
 def test_the_notebook_runs(either, tmp_path, monkeypatch, capsys):
@@ -394,6 +404,7 @@ def test_the_notebook_runs(either, tmp_path, monkeypatch, capsys):
 def test_the_folder_holds_what_the_readme_lists(either):
     names = {path.name for path in either.folder.iterdir()}
     wanted = {"README.md", "driver.py", "accelerator.json", "accelerator.ipynb", "vectors.npz"}
+    wanted.add("host_steps.py")
     manifest = json.loads((either.folder / "accelerator.json").read_text())
     assert names == wanted | ({"parameters.bin"} if manifest["parameters"] else set())
     readme = (either.folder / "README.md").read_text()

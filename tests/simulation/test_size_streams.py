@@ -94,6 +94,6 @@ def test_storage_steps():
             assert MIN_DEPTH <= less < depth
             assert storage(less, width) < storage(depth, width)
             depth = less
-    # SRL: up to 16 and up to 32 tokens
-    assert one_step_less(32, 8) == 16
+    # A shift register of up to 32 tokens takes a LUT a bit by the model's high bound.
+    assert one_step_less(33, 8) == 32
     assert storage(17, 8) == storage(32, 8)

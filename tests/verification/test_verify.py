@@ -124,7 +124,9 @@ def test_output_bytes_forced_to_zero_are_caught(tmp_path: Path, cxx: str) -> Non
     original = residual_network()
     model = optimised(original)
     project = generate_project(model, tmp_path, "net")
-    edit(project.directory / "include" / "dma.hpp", "(code >> (8 * b)) & 255", "0")
+    edit(
+        project.directory / "include" / "dma.hpp", "(code >> (8 * (i % C::code_bytes))) & 255", "0"
+    )
     result = verify_project(model, original, project.directory, random_pictures(original, 3, 4))
     output = original.graph.output[0].name
     assert set(result.mismatches) == {f"{output} (port)"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from finn_resnet.custom_ops import custom_op
-from finn_resnet.custom_ops.base import HardwareOp, SearchRole
+from finn_resnet.custom_ops.base import SearchRole
 from finn_resnet.errors import UserError
 from finn_resnet.generation.rtl.registry import GENERATORS
 from finn_resnet.generation.rtl.rtl_network import build_rtl, fifo_module
@@ -122,7 +122,7 @@ def test_every_hardware_operator_has_rtl():
     hardware = {
         name
         for name, op in custom_op.items()
-        if issubclass(op, HardwareOp) and op.role is not SearchRole.HOST
+        if op.__module__.startswith("finn_resnet.") and op.role is not SearchRole.HOST
     }
     assert {"StreamConv", "StreamPool"} < hardware
     assert hardware - set(GENERATORS) == set()
