@@ -230,6 +230,11 @@ class HardwareOp(CustomOp):
         """Range of each output given those of the inputs; None leaves the annotation alone."""
         return [None] * len(self.onnx_node.output)
 
+    def reads(self, kind: type[Stream]) -> list[str]:
+        """Tensors that arrive as streams of ``kind``."""
+        pairs = zip(self.onnx_node.input, self.input_streams(), strict=True)
+        return [tensor for tensor, stream in pairs if isinstance(stream, kind)]
+
     def input_picture(self) -> PictureStream | None:
         """The first picture the node reads, None if it reads none."""
         return next((s for s in self.input_streams() if isinstance(s, PictureStream)), None)

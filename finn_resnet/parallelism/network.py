@@ -101,30 +101,24 @@ def read_network(model: ModelWrapper) -> Network:
     return network
 
 
-def _reads(op: HardwareOp, kind: type) -> list[str]:
-    """Tensors that arrive as streams of ``kind``."""
-    pairs = zip(op.onnx_node.input, op.input_streams(), strict=True)
-    return [tensor for tensor, stream in pairs if isinstance(stream, kind)]
-
-
 def _read_by(model: ModelWrapper, op: HardwareOp) -> list[str]:
     """Pictures that an engine (through its window buffer, too) or a follower reads."""
-    buffered = [model.find_producer(name).input[0] for name in _reads(op, WindowStream)]
-    return buffered + _reads(op, PictureStream)
+    buffered = [model.find_producer(name).input[0] for name in op.reads(WindowStream)]
+    return buffered + op.reads(PictureStream)
 
 
 def _add_engine(
     model: ModelWrapper, network: Network, origins: dict[str, Side], op: HardwareOp
 ) -> None:
     index = len(network.engines)
-    buffers = [model.find_producer(name) for name in _reads(op, WindowStream)]
-    parameters = tuple(model.find_producer(name) for name in _reads(op, WeightStream))
+    buffers = [model.find_producer(name) for name in op.reads(WindowStream)]
+    parameters = tuple(model.find_producer(name) for name in op.reads(WeightStream))
     network.engines.append(Engine(op.onnx_node, *buffers[:1], parameters=parameters))
     for buffer in buffers:
         _add_edge(model, network, origins[buffer.input[0]], Side(index, "in"), buffer.input[0])
         for name in buffer.output[1:]:
             origins[name] = Side(index, "in")
-    for name in _reads(op, PictureStream):
+    for name in op.reads(PictureStream):
         _add_edge(model, network, origins[name], Side(index, "out"), name)
     for name in op.onnx_node.output:
         origins[name] = Side(index, "out")

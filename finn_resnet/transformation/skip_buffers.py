@@ -67,7 +67,7 @@ class _Branches:
     def __init__(self, model: ModelWrapper) -> None:
         self._ops = hardware_ops(model)
         self.producer = {name: op for op in self._ops for name in op.onnx_node.output}
-        self._pictures = {id(op): _reads(op, PictureStream) for op in self._ops}
+        self._pictures = {id(op): op.reads(PictureStream) for op in self._ops}
         self._chains: dict[str, tuple[HardwareOp, ...]] = {}
 
     def joins(self) -> list[tuple[HardwareOp, tuple[str, str]]]:
@@ -76,7 +76,7 @@ class _Branches:
         return [(op, pair) for op, pair in pairs if pair is not None]
 
     def _operands(self, op: HardwareOp) -> tuple[str, str] | None:
-        pictures, windows = self._pictures[id(op)], _reads(op, WindowStream)
+        pictures, windows = self._pictures[id(op)], op.reads(WindowStream)
         if windows:
             return (pictures[0], windows[0]) if pictures else None
         # A node that joins branches of equal length holds nothing back.
@@ -118,12 +118,6 @@ class _Branches:
             )
             self._chains[tensor] = (op, *self._chain(longest))
         return self._chains[tensor]
-
-
-def _reads(op: HardwareOp, kind: type) -> list[str]:
-    """Tensors that arrive as streams of ``kind``."""
-    pairs = zip(op.onnx_node.input, op.input_streams(), strict=True)
-    return [tensor for tensor, stream in pairs if isinstance(stream, kind)]
 
 
 def _buffer(
