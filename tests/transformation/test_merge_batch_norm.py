@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from qonnx.core.onnx_exec import execute_onnx
+from qonnx.transformation.infer_shapes import InferShapes
 
 from finn_resnet.transformation import FuseRequantChains, LowerToHardware, MergeBatchNorm
 from finn_resnet.verification.reference import Reference
@@ -14,12 +15,13 @@ from tests.transformation.test_lower_to_hardware import assert_same_outputs
 
 
 @given(seeds)
+@example(625)
 @settings(max_examples=15)
 def test_exact_form_removes_batch_norms_and_keeps_the_codes(seed: int) -> None:
     original = random_network(seed, Features(batch_norm=True))
     pictures = random_pictures(original, seed, 3)
-    merge = MergeBatchNorm()
-    merged = original.transform(merge)
+    # a draw without batch norm stays as it is, and qonnx executes no graph without shapes
+    merged = original.transform(MergeBatchNorm()).transform(InferShapes())
     assert all(n.op_type != "BatchNormalization" for n in merged.graph.node)
     expected = Reference(original).run(pictures)
     for name in (t.name for t in merged.graph.output):
