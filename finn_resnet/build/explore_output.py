@@ -25,13 +25,15 @@ DEFAULT_BOARDS = ("KV260", "Ultra96")
 class Subject:
     """What is swept: a hardware graph, the boards to sweep by default, where results go.
 
-    `is_build`: the folder lies in a build, whose report shows the sweep.
+    `is_build`: the folder lies in a build, whose report shows the sweep. `coefficients_file`: of
+    the cost model, None for the shipped ones.
     """
 
     graph: ModelWrapper
     boards: tuple[str, ...]
     folder: Path
     is_build: bool
+    coefficients_file: str | None = None
 
 
 def find_subject(source: str) -> Subject:
@@ -43,7 +45,9 @@ def find_subject(source: str) -> Subject:
     if (Path(source) / REPORT_NAME).is_file():
         build = FinishedBuild.open(source)
         boards = (build.config.board,)
-        return Subject(build.hardware_graph(), boards, build.folder / EXPLORE_FOLDER, True)
+        folder = build.folder / EXPLORE_FOLDER
+        coefficients_file = build.config.coefficients_file
+        return Subject(build.hardware_graph(), boards, folder, True, coefficients_file)
     from finn_resnet.model_source import find_model
 
     path = find_model(source)
@@ -71,20 +75,23 @@ def explore_subject(
         The Pareto front, by board and cycles.
 
     Raises:
-        UserError: an illegal board, mode or share, or a folder that cannot be used.
+        UserError: an illegal board, mode or share, or a folder or coefficients file that cannot be
+            used.
     """
+    from finn_resnet.parallelism.coefficients import calibrated
     from finn_resnet.parallelism.explore import explore, pareto_front, sweep_points
 
     points = sweep_points(subject.boards, modes, shares)
-    results = explore(
-        subject.graph,
-        points,
-        subject.folder,
-        workers=workers,
-        scheduler=scheduler,
-        progress=progress.current().update,
-        found=lambda result: progress.current().note(_line(result)),
-    )
+    with calibrated(subject.coefficients_file):
+        results = explore(
+            subject.graph,
+            points,
+            subject.folder,
+            workers=workers,
+            scheduler=scheduler,
+            progress=progress.current().update,
+            found=lambda result: progress.current().note(_line(result)),
+        )
     _plot(results, subject.folder / PARETO_PLOT)
     return pareto_front(results)
 

@@ -27,7 +27,11 @@ from finn_resnet.calibration.vendor_reports import (
 from finn_resnet.errors import UserError
 from finn_resnet.generation.project_file import Project, load_project
 from finn_resnet.output_folder import HLS_FOLDER
-from finn_resnet.parallelism.coefficients import coefficients, replaced_coefficients
+from finn_resnet.parallelism.coefficients import (
+    changed_coefficients,
+    coefficients,
+    replaced_coefficients,
+)
 from finn_resnet.parallelism.estimate import estimate
 
 if TYPE_CHECKING:
@@ -48,7 +52,7 @@ class Calibration:
 
     ``section`` is the report's: tasks (modelled and real pipeline depth, initiation interval,
     resources), layers and totals (model between its bounds, and measured), the clock.
-    ``entries`` are the coefficients that change.
+    ``entries`` are the coefficients that are not the shipped ones afterwards.
     """
 
     section: dict[str, Any]
@@ -67,7 +71,7 @@ def find_reports(folder: Path) -> dict[str, Path]:
 
 
 def calibrate(build: FinishedBuild, reports: Mapping[str, Path]) -> Calibration:
-    """Compare a build with its vendor reports.
+    """Compare a build with its vendor reports, by the coefficients in use.
 
     Args:
         build: the finished build the reports are of.
@@ -91,7 +95,7 @@ def calibrate(build: FinishedBuild, reports: Mapping[str, Path]) -> Calibration:
     depths = {n: t.pipeline_depth for n, t in tasks.items() if t.pipeline_depth is not None}
     modelled = {task.name: task.pipeline_depth for task in project.tasks}
     found = estimate(model, board, build.config.clock_mhz)
-    entries = {
+    entries = changed_coefficients() | {
         name: scaled
         for resource in ("lut", "ff")
         for name, scaled in _scaled(model, board, resource, getattr(measured, resource)).items()

@@ -31,19 +31,21 @@ def calibrate(output_dir: str, **options: Any) -> int:
     from finn_resnet.calibration import calibrate as compare
     from finn_resnet.calibration import find_reports
     from finn_resnet.calibration.resize import resize
+    from finn_resnet.parallelism.coefficients import calibrated
     from finn_resnet.report.report_file import update_report
 
     build = FinishedBuild.open(output_dir)
     given = {name: options[name] for name in ("csynth", "utilisation", "timing")}
     reports = find_reports(build.folder) | {n: Path(p) for n, p in given.items() if p}
-    found = compare(build, reports)
     folder = build.folder / _FOLDER
-    section = {**found.section, "sizing": None}
-    folder.mkdir(exist_ok=True)
-    if "task_depths" in found.entries:
-        with display(options["quiet"], options["verbose"]) as shown:
-            shown.begin("size streams", 1, 1)
-            section["sizing"] = resize(build, found.entries, folder)
+    with calibrated(build.config.coefficients_file):
+        found = compare(build, reports)
+        section = {**found.section, "sizing": None}
+        folder.mkdir(exist_ok=True)
+        if "task_depths" in found.entries:
+            with display(options["quiet"], options["verbose"]) as shown:
+                shown.begin("size streams", 1, 1)
+                section["sizing"] = resize(build, found.entries, folder)
     (folder / _FILE).write_text(found.text, encoding="utf-8")
     update_report(build.folder, "calibration", section)
     if options["as_json"]:

@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     default=(0.25, 0.5, 0.75, 1.0),
     help="Share of the usual caps; may be repeated.  [0.25 0.5 0.75 1]",
 )
+@click.option(
+    "--coefficients-file",
+    metavar="JSON",
+    help="Coefficients of the cost model, as calibrate writes them.  [the build's own, or shipped]",
+)
 @click.option("--output-dir", help="Folder of the results; a later sweep adds to it.")
 @click.option("--workers", type=COUNT, help="Parallel processes.  [all cores]")
 @click.option("--scheduler", help="Address of a dask scheduler instead (extra dask).")
@@ -59,6 +64,8 @@ def explore(source: str, boards: tuple[str, ...], output_dir: str | None, **opti
         subject = find_subject(source)
         if boards:
             subject = replace(subject, boards=boards)
+        if options["coefficients_file"] is not None:
+            subject = replace(subject, coefficients_file=options["coefficients_file"])
         if output_dir is not None:
             subject = replace(subject, folder=Path(output_dir), is_build=False)
         front = explore_subject(

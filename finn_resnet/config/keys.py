@@ -87,7 +87,6 @@ KEYS: dict[str, Key] = {
         Text("a JSON file"),
         "Coefficients of the cost model that replace the shipped ones, as `finn-resnet calibrate` "
         "writes them from a vendor's reports.",
-        finn=True,
         is_input_path=True,
     ),
     "caps": Key(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,12 @@ Step = Callable[[ModelWrapper, Any], ModelWrapper]
 TOP_NAME = "accelerator"
 """Top function of the project that `step_generate_cpp` writes."""
 
+COEFFICIENTS_VARIABLE = "FINN_RESNET_COEFFICIENTS_FILE"
+"""Environment variable: a file as `coefficients_file` of our own builds names it.
+
+FINN's configuration has no place for keys of ours.
+"""
+
 SIZING_REPORT = "stream_sizing.json"
 SIMULATION_REPORT = "cycle_simulation.json"
 VERIFICATION_REPORT = "cpp_verification.json"
@@ -38,15 +45,18 @@ _SIMULATION_FRAMES = 4
 
 
 def _finn_step(step: Step) -> Step:
-    """Check for FINN first, and raise user errors as FINN's own."""
+    """Check for FINN first, use the coefficients asked for, raise user errors as FINN's own."""
 
     @functools.wraps(step)
     def wrapped(model: ModelWrapper, cfg: Any) -> ModelWrapper:
         require_finn()
         from finn.util.exception import FINNUserError
 
+        from finn_resnet.parallelism.coefficients import calibrated
+
         try:
-            return step(model, cfg)
+            with calibrated(os.environ.get(COEFFICIENTS_VARIABLE) or None):
+                return step(model, cfg)
         except UserError as problem:
             raise FINNUserError(str(problem)) from problem
 

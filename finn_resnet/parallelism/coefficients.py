@@ -30,6 +30,11 @@ def coefficients() -> dict[str, dict[str, Any]]:
     return _active
 
 
+def changed_coefficients() -> dict[str, dict[str, Any]]:
+    """The entries in use that are not the shipped ones."""
+    return {name: entry for name, entry in _active.items() if entry != _SHIPPED[name]}
+
+
 def coefficient(name: str) -> Any:
     """Value of an exact coefficient."""
     return _active[name]["value"]

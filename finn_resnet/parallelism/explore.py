@@ -24,7 +24,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 from finn_resnet.boards import RESOURCE_NAMES, Board, load_board
 from finn_resnet.errors import UserError
 from finn_resnet.parallelism.annotate_parallelism import AnnotateParallelism
-from finn_resnet.parallelism.coefficients import coefficients
+from finn_resnet.parallelism.coefficients import coefficients, replaced_coefficients
 from finn_resnet.parallelism.milp import DEFAULT_CAPS
 
 POINTS_FILE = "points.jsonl"
@@ -105,6 +105,8 @@ def explore(
 ) -> list[SweepResult]:
     """Search every point that ``output_dir`` does not hold yet; write CSV and JSON of all.
 
+    The coefficients in use here are those of every process.
+
     Args:
         model: hardware graph, after the graph optimisations.
         points: what to search (`sweep_points`).
@@ -133,7 +135,9 @@ def explore(
             _executor(workers, scheduler) as executor,
             (folder / POINTS_FILE).open("a", encoding="utf-8") as log,
         ):
-            futures = [executor.submit(_search, content, k, p) for k, p in missing.items()]
+            futures = [
+                executor.submit(_search, content, k, p, coefficients()) for k, p in missing.items()
+            ]
             for future in as_completed(futures):
                 result = future.result()
                 done[result.key] = result
@@ -190,12 +194,15 @@ def plot_pareto(results: Sequence[SweepResult], path: str | Path) -> None:
     figure.savefig(path)
 
 
-def _search(content: bytes, key: str, point: SweepPoint) -> SweepResult:
-    """One search, in a worker process."""
+def _search(
+    content: bytes, key: str, point: SweepPoint, entries: dict[str, dict[str, Any]]
+) -> SweepResult:
+    """One search with the coefficients ``entries``, in a worker process."""
     board: Board = load_board(point.board)
     search = AnnotateParallelism(board, point.mode, caps=point.caps())
     try:
-        search.apply(ModelWrapper(onnx.load_from_string(content)))
+        with replaced_coefficients(entries):
+            search.apply(ModelWrapper(onnx.load_from_string(content)))
     except UserError as error:
         return SweepResult(key, **asdict(point), problem=str(error))
     solution = search.solution

@@ -10,6 +10,7 @@ import pytest
 from finn_resnet.build import build
 from finn_resnet.cli import run
 from finn_resnet.config import BuildConfig
+from finn_resnet.parallelism.coefficients import coefficients
 from tests.qonnx_models import residual_network
 
 SWEEP = ["--mode", "paper", "--share", "0.05", "--share", "1", "--workers", "1", "-q"]
@@ -53,6 +54,25 @@ def test_a_build_is_swept_on_its_board_and_shows_it(model, tmp_path):
     assert {row["board"] for row in rows(folder / "explore")} == {"Ultra96"}
     html = (folder / "report.html").read_text()
     assert "frames per second" in html and "<?xml" not in html
+
+
+def test_a_builds_coefficients_are_those_of_its_sweep(model, tmp_path):
+    """In the worker processes, too; the command's file goes before the build's."""
+    mine, double = tmp_path / "mine.json", tmp_path / "double.json"
+    for path, factor in ((mine, 3), (double, 6)):
+        prices = {n: e for n, e in coefficients().items() if e.get("resource") == "lut"}
+        scaled = {n: {b: factor * e[b] for b in ("low", "high")} for n, e in prices.items()}
+        path.write_text(json.dumps(scaled))
+    folder = tmp_path / "out"
+    steps = ["step_lower_to_hardware", "step_set_stream_depths", "step_generate"]
+    build(BuildConfig(model, "KV260", str(folder), steps=steps, coefficients_file=str(mine)))
+    sweep = ["explore", str(folder), "--mode", "paper", "--share", "1", "--workers", "1", "-q"]
+    luts = []
+    for more in ([], ["--coefficients-file", str(double)]):
+        assert run([*sweep, *more]) == 0
+        luts.append(float(rows(folder / "explore")[0]["lut"]))
+    assert 1.5 < luts[1] / luts[0] < 2
+    assert run([*sweep, "--coefficients-file", "missing.json"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,16 @@ def test_real_depths_reach_the_next_project(copy, tmp_path):
     assert coefficients()["task_depths"]["value"] == {}
 
 
+def test_a_second_calibration_starts_from_the_first(copy, tmp_path):
+    build_ = FinishedBuild.open(with_reports(copy, depth=23))
+    first = calibrate(build_, find_reports(copy)).entries
+    with replaced_coefficients(first):
+        again = calibrate(build_, {"utilisation": find_reports(copy)["utilisation"]})
+        assert again.section["totals"]["lut"]["high"] == pytest.approx(30000, rel=0.02)
+    assert again.entries["task_depths"]["value"] == first["task_depths"]["value"]
+    assert set(again.entries) == set(first)
+
+
 @pytest.mark.slow
 def test_command_sizes_the_streams_for_the_real_depths(copy, cxx, capsys):
     with_reports(copy, depth=31)

@@ -16,6 +16,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 from finn_resnet.boards import load_board
 from finn_resnet.errors import UserError
 from finn_resnet.parallelism import Estimate, estimate
+from finn_resnet.parallelism.coefficients import coefficients
 from finn_resnet.simulation.ap_headers import find_ap_headers
 from tests.finn.conftest import CHECKOUT, RunFinn
 from tests.qonnx_models import residual_network
@@ -196,6 +197,32 @@ def test_a_model_without_quantisers_is_one_line_in_finns_log(run_finn, tmp_path)
     assert len(errors) == 1
     assert "it has no Quant node" in errors[0]
     assert "Traceback" not in log + done.stdout + done.stderr
+
+
+def test_the_steps_use_a_coefficients_file(run_finn: RunFinn, tmp_path):
+    """Every step does: prices reach FINN's estimates, and a bad file is one line of its log."""
+    residual_network().save(str(tmp_path / "model.onnx"))
+    names = ("step_import", "step_lower", "step_set_parallelism", "step_create_partition",
+             "step_estimate_reports")  # fmt: skip
+    steps = [f"finn_resnet.finn.steps.{name}" for name in names]
+    config = json.loads(ESTIMATE_CONFIG.read_text()) | {"steps": steps}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    prices = {n: e for n, e in coefficients().items() if e.get("resource") == "lut"}
+    tripled = {n: {b: 3 * e[b] for b in ("low", "high")} for n, e in prices.items()}
+    (tmp_path / "mine.json").write_text(json.dumps(tripled))
+
+    def run(output: Path, **environment: str):
+        arguments = (tmp_path / "model.onnx", tmp_path / "config.json", output)
+        return run_finn(BUILD, *arguments, **environment)
+
+    luts = []
+    for file in ("", str(tmp_path / "mine.json")):
+        output = tmp_path / f"output{len(luts)}"
+        assert run(output, FINN_RESNET_COEFFICIENTS_FILE=file).returncode == 0
+        luts.append(report(output, "estimate_layer_resources.json")["total"]["LUT"])
+    assert luts[1] > 1.5 * luts[0]
+    assert run(tmp_path / "bad", FINN_RESNET_COEFFICIENTS_FILE="missing.json").returncode != 0
+    assert "coefficients file 'missing.json'" in (tmp_path / "bad/build_dataflow.log").read_text()
 
 
 def test_an_unknown_board_is_named(run_finn: RunFinn, tmp_path):
