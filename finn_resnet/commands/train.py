@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,27 @@ from finn_resnet.training.options import TrainingOptions
 _FOLDER = click.Path(path_type=Path)
 _RATE = click.FloatRange(min=0, min_open=True)
 
+
+class _Blocks(click.ParamType):
+    """`2,2,2`: one number for each stage."""
+
+    name = "n,n,..."
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """See class."""
+        try:
+            return tuple(int(part) for part in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not of the form 2,2,2", param, ctx)
+
+
 # Field of TrainingOptions -> (type of the option, what it says); the defaults are the fields' own.
 _OPTIONS: dict[str, tuple[Any, str]] = {
-    "depth": (int, "Depth of the network: 8, 14, 20, ... (6n+2)."),
+    "depth": (int, "Depth of the network: 8, 14, 20, ... (6n+2), three equal stages."),
+    "blocks": (_Blocks(), "Residual blocks of every stage, in place of --depth."),
+    "width": (COUNT, "Channels of the first stage; every later one doubles them."),
     "float_epochs": (COUNT, "Epochs of the float network."),
     "decay_epochs": (
         COUNT,
@@ -55,7 +74,7 @@ def _training_options(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="PATH",
     help="Folder with a training and a test split.",
 )
-@click.option("--output-dir", type=_FOLDER, help="Folder to write.  [training_resnetDEPTH]")
+@click.option("--output-dir", type=_FOLDER, help="Folder to write.  [training_NETWORK]")
 @_training_options
 @click.option("--bf16", is_flag=True, help="Train in bfloat16: faster on processors that have it.")
 @display_options
@@ -83,10 +102,11 @@ def train(
     from finn_resnet.training import train as run_training
 
     silence_libraries(verbose)
-    folder = output_dir or Path(f"training_resnet{options['depth']}")
-    result = run_training(
-        TrainingOptions(data=data, output_dir=folder, progress=not quiet, **options)
+    training_options = TrainingOptions(
+        data=data, output_dir=output_dir or Path(), progress=not quiet, **options
     )
+    folder = output_dir or Path(f"training_{training_options.shape.name}")
+    result = run_training(replace(training_options, output_dir=folder))
     if as_json:
         print_json({name: _plain(value) for name, value in vars(result).items()})
         return

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from finn_resnet.errors import UserError
+from finn_resnet.training.network_shape import NetworkShape
 
 
 @dataclass
@@ -25,7 +26,8 @@ class Checkpoint:
     """
 
     stage: str
-    depth: int
+    blocks: tuple[int, ...]
+    width: int
     classes: int
     seed: int
     epoch: int
@@ -33,6 +35,11 @@ class Checkpoint:
     optimizer: dict[str, Any]
     extra: dict[str, Any]
     base: str = ""
+
+    @property
+    def shape(self) -> NetworkShape:
+        """Of the network."""
+        return NetworkShape(tuple(self.blocks), self.width)
 
 
 def fingerprint(network: nn.Module) -> str:
@@ -52,10 +59,10 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     os.replace(partial, path)
 
 
-def load_checkpoint(path: Path, stage: str, depth: int | None = None) -> Checkpoint:
-    """Reads a checkpoint of this stage and, unless None, this depth.
+def load_checkpoint(path: Path, stage: str, shape: NetworkShape | None = None) -> Checkpoint:
+    """Reads a checkpoint of this stage and, unless None, this shape.
 
-    Raises UserError when the file is missing, damaged, or of another stage or depth.
+    Raises UserError when the file is missing, damaged, or of another stage or shape.
     """
     if not path.is_file():
         raise UserError(f"checkpoint {path} does not exist")
@@ -63,8 +70,8 @@ def load_checkpoint(path: Path, stage: str, depth: int | None = None) -> Checkpo
         checkpoint = Checkpoint(**torch.load(path, map_location="cpu", weights_only=True))
     except (RuntimeError, EOFError, TypeError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} is not a checkpoint of this recipe or is damaged") from error
-    if depth is not None and checkpoint.depth != depth:
-        raise UserError(f"{path} is of a ResNet{checkpoint.depth}, not of a ResNet{depth}")
+    if shape not in (None, checkpoint.shape):
+        raise UserError(f"{path} is of a {checkpoint.shape.name}, not of a {shape.name}")
     if checkpoint.stage != stage:
         raise UserError(f"{path} is of the {checkpoint.stage} stage, not of the {stage} stage")
     return checkpoint

@@ -18,6 +18,7 @@ from finn_resnet.errors import UserError
 from finn_resnet.training.batches import TrainingBatches, accuracy
 from finn_resnet.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from finn_resnet.training.data import LabelledImages
+from finn_resnet.training.network_shape import NetworkShape
 
 MOMENTUM = 0.9
 
@@ -47,7 +48,7 @@ class Stage:
 
     name: str
     network: nn.Module
-    depth: int
+    shape: NetworkShape
     classes: int
     schedule: Schedule
     loss: Loss
@@ -91,7 +92,7 @@ class Stage:
         """Number of epochs the checkpoint holds; 0 where there is none."""
         if not self.checkpoint_path.exists():
             return 0
-        checkpoint = load_checkpoint(self.checkpoint_path, self.name, self.depth)
+        checkpoint = load_checkpoint(self.checkpoint_path, self.name, self.shape)
         for what, found, wanted in (
             ("seed", checkpoint.seed, seed),
             ("classes", checkpoint.classes, self.classes),
@@ -141,7 +142,8 @@ class Stage:
     def _save(self, epoch: int, seed: int, optimizer: torch.optim.Optimizer) -> None:
         checkpoint = Checkpoint(
             stage=self.name,
-            depth=self.depth,
+            blocks=self.shape.blocks,
+            width=self.shape.width,
             classes=self.classes,
             seed=seed,
             epoch=epoch,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finn_resnet.errors import UserError
+from finn_resnet.training.network_shape import NetworkShape
 
 QUANTISED_ROW = "quantised (PyTorch and QONNX)"
 ACCELERATOR_ROW = "accelerator (generated C++)"
@@ -28,7 +29,7 @@ class CardFacts:
     """What a card states besides the accuracies."""
 
     name: str
-    depth: int
+    shape: NetworkShape
     weight_bits: int
     activation_bits: int
     seed: int
@@ -46,7 +47,7 @@ def render_card(facts: CardFacts, measured: MeasuredAccuracy) -> str:
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(facts.recipe, start=1))
     return f"""# {facts.name}
 
-ResNet{facts.depth} for 32x32 RGB images, ten classes, as QONNX.
+ResNet{facts.shape.depth} ({_stages(facts.shape)}) for 32x32 RGB images, ten classes, as QONNX.
 
 - Input: float32 `[1, 3, 32, 32]`, pixel / 255, no further normalisation. Output: ten logits.
 - Weights {facts.weight_bits} bits (narrow range), activations {facts.activation_bits} bits; the
@@ -71,6 +72,11 @@ Training data: {facts.training_data}. Seed {facts.seed}.
 
 The last epoch is shipped; no checkpoint was selected by its test accuracy.
 """
+
+
+def _stages(shape: NetworkShape) -> str:
+    pairs = zip(shape.blocks, shape.channels, strict=True)
+    return ", ".join(f"{count} x {channels} channels" for count, channels in pairs)
 
 
 def check_card(path: Path, images: int | None = None) -> None:

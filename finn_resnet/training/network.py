@@ -1,7 +1,7 @@
-"""The float network: CIFAR-type ResNets of depth 6n+2, in the shape the accelerator streams.
+"""The float network: CIFAR-type ResNets, in the shape the accelerator streams.
 
 Every convolution is followed by batch normalisation; a block is conv-BN-ReLU, conv-BN, Add, ReLU.
-The first block of stages two and three halves the image and doubles the channels, its skip
+The first block of every stage but the first halves the image and doubles the channels, its skip
 branch is a 1x1 convolution of stride two ("option B").
 
 Modules that produce a tensor the quantised network will round have the names of its quantisers
@@ -12,31 +12,9 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from finn_resnet.errors import UserError
+from finn_resnet.training.network_shape import NetworkShape
 
-STAGE_CHANNELS = (16, 32, 64)
 IMAGE_SIZE = 32
-
-
-def blocks_per_stage(depth: int) -> int:
-    """n of a network of depth 6n+2; raises UserError for any other depth."""
-    if depth < 8 or (depth - 2) % 6:
-        raise UserError(f"depth {depth} is not of the form 6n+2 (8, 14, 20, 26, 32, ...)")
-    return (depth - 2) // 6
-
-
-def block_shapes(depth: int) -> list[tuple[int, int, int]]:
-    """(input channels, output channels, stride) of every block, in order.
-
-    Raises UserError when the depth is not 6n+2.
-    """
-    shapes = []
-    ich = STAGE_CHANNELS[0]
-    for stage, och in enumerate(STAGE_CHANNELS):
-        for index in range(blocks_per_stage(depth)):
-            shapes.append((ich, och, 2 if stage > 0 and index == 0 else 1))
-            ich = och
-    return shapes
 
 
 class ConvNorm(nn.Module):
@@ -73,20 +51,17 @@ class Block(nn.Module):
 
 
 class ResNet(nn.Module):
-    """Float ResNet: images [N, 3, 32, 32] in [0, 1] -> logits [N, classes].
+    """Float ResNet: images [N, 3, 32, 32] in [0, 1] -> logits [N, classes]."""
 
-    Raises UserError when the depth is not 6n+2.
-    """
-
-    def __init__(self, depth: int, classes: int = 10) -> None:
+    def __init__(self, shape: NetworkShape, classes: int = 10) -> None:
         """Random parameters, drawn from PyTorch's global generator."""
         super().__init__()
-        self.depth, self.classes = depth, classes
-        self.stem = ConvNorm(3, STAGE_CHANNELS[0], 3)
+        self.shape, self.classes = shape, classes
+        self.stem = ConvNorm(3, shape.width, 3)
         self.relu = nn.ReLU()
-        self.blocks = nn.Sequential(*(Block(*shape) for shape in block_shapes(depth)))
+        self.blocks = nn.Sequential(*(Block(*block) for block in shape.block_shapes()))
         self.pool = nn.AdaptiveAvgPool2d(1)
-        self.classifier = nn.Linear(STAGE_CHANNELS[-1], classes)
+        self.classifier = nn.Linear(shape.channels[-1], classes)
 
     def forward(self, x: Tensor) -> Tensor:
         """See the class."""

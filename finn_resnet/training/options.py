@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finn_resnet.errors import UserError
+from finn_resnet.training.network_shape import NetworkShape
 
 
 @dataclass(frozen=True)
@@ -17,11 +18,15 @@ class TrainingOptions:
     thus be resumed with more epochs.
     `plateau_crop` is the side of the crops while the rate is constant: 24 saves 44 % of the
     arithmetic, and the decay epochs on whole images adapt the network to their size.
+    `blocks` (residual blocks of every stage) takes the place of `depth` where it is given; `width`
+    is the first stage's number of channels (`NetworkShape`).
     """
 
     data: Path
     output_dir: Path
     depth: int = 8
+    blocks: tuple[int, ...] | None = None
+    width: int = 16
     float_epochs: int = 60
     decay_epochs: int | None = None
     quantised_epochs: int = 6
@@ -41,6 +46,7 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         """Raises UserError on values no run can use."""
+        _ = self.shape
         if self.decay_epochs is None:
             # Frozen: the default is filled in only here.
             object.__setattr__(self, "decay_epochs", max(1, min(20, self.float_epochs)))
@@ -60,8 +66,15 @@ class TrainingOptions:
             raise UserError(f"batch_size {self.batch_size} is below 2 (batch statistics)")
 
     @property
+    def shape(self) -> NetworkShape:
+        """Of the network. Raises UserError as `NetworkShape`."""
+        if self.blocks is None:
+            return NetworkShape.of_depth(self.depth, self.width)
+        return NetworkShape(tuple(self.blocks), self.width)
+
+    @property
     def name(self) -> str:
-        """`resnet8` for int8, `resnet8_w4a4` for other widths; names all files of the run."""
+        """`resnet8` for int8, `resnet8_w4a4` for other bits; names all files of the run."""
         if (self.weight_bits, self.activation_bits) == (8, 8):
-            return f"resnet{self.depth}"
-        return f"resnet{self.depth}_w{self.weight_bits}a{self.activation_bits}"
+            return self.shape.name
+        return f"{self.shape.name}_w{self.weight_bits}a{self.activation_bits}"

@@ -21,7 +21,8 @@ from finn_resnet.training.calibration import (
     observation_points,
     weight_exponents,
 )
-from finn_resnet.training.network import STAGE_CHANNELS, ResNet, block_shapes
+from finn_resnet.training.network import ResNet
+from finn_resnet.training.network_shape import NetworkShape
 from finn_resnet.training.quantisers import BiasQuantiser, activation_quantiser, weight_quantiser
 
 EDGE_BITS = 8  # the image, the first and the last layer keep 8 bits in every variant
@@ -97,24 +98,24 @@ class QuantisedResNet(nn.Module):
     """
 
     def __init__(
-        self, depth: int, classes: int, plan: QuantisationPlan, round_logits: bool = False
+        self, shape: NetworkShape, classes: int, plan: QuantisationPlan, round_logits: bool = False
     ) -> None:
         """Random parameters; `quantise` takes over those of a float network."""
         super().__init__()
-        self.depth, self.classes, self.plan = depth, classes, plan
+        self.shape, self.classes, self.plan = shape, classes, plan
         self.input = QuantIdentity(act_quant=plan.activation("input"), return_quant_tensor=True)
-        self.stem = _convolution("stem", 3, STAGE_CHANNELS[0], 3, 1, plan)
+        self.stem = _convolution("stem", 3, shape.width, 3, 1, plan)
         self.relu = _relu("relu", plan)
         self.blocks = nn.Sequential(
             *(
-                QuantisedBlock(f"blocks.{index}", *shape, plan)
-                for index, shape in enumerate(block_shapes(depth))
+                QuantisedBlock(f"blocks.{index}", *block, plan)
+                for index, block in enumerate(shape.block_shapes())
             )
         )
         self.pool = nn.AdaptiveAvgPool2d(1)
         self.pool_quant = QuantIdentity(act_quant=plan.activation("pool"), return_quant_tensor=True)
         self.classifier = QuantLinear(
-            STAGE_CHANNELS[-1],
+            shape.channels[-1],
             classes,
             bias=True,
             weight_quant=plan.weight("classifier"),
@@ -136,7 +137,7 @@ class QuantisedResNet(nn.Module):
 
 def quantise(network: ResNet, plan: QuantisationPlan) -> QuantisedResNet:
     """Quantised network with the float network's parameters, batch norms merged."""
-    quantised = QuantisedResNet(network.depth, network.classes, plan)
+    quantised = QuantisedResNet(network.shape, network.classes, plan)
     with torch.no_grad():
         for name, (weight, bias) in folded_parameters(network).items():
             module = quantised.get_submodule(name)

@@ -39,7 +39,7 @@ class TrainingResult:
 def run_recipe(options: TrainingOptions) -> TrainingResult:
     """Trains, quantises and exports one network; an interrupted run goes on where it stopped.
 
-    Writes `<name>.onnx`, its card `<name>.md`, the float network `resnet<depth>_float.onnx` and the
+    Writes `<name>.onnx`, its card `<name>.md`, the float network `<shape>_float.onnx` and the
     checkpoints into `options.output_dir`. Raises UserError when the data set, a checkpoint, the
     folder or an option does not fit.
     """
@@ -80,11 +80,11 @@ def train_float(
     options: TrainingOptions, batches: TrainingBatches, test: LabelledImages, loss: Loss
 ) -> tuple[ResNet, float]:
     """The trained float network and its test accuracy. Raises UserError as `Stage.run`."""
-    network = ResNet(options.depth, len(test.classes))
+    network = ResNet(options.shape, len(test.classes))
     stage = Stage(
         name="float",
         network=network,
-        depth=options.depth,
+        shape=options.shape,
         classes=len(test.classes),
         schedule=Schedule(
             options.learning_rate,
@@ -112,7 +112,7 @@ def train_quantised(
     """The fine-tuned quantised network and its test accuracy. Raises UserError as `Stage.run`."""
     path = options.output_dir / f"{options.name}_quantised.pt"
     if path.exists():
-        plan = QuantisationPlan(**load_checkpoint(path, "quantised", options.depth).extra)
+        plan = QuantisationPlan(**load_checkpoint(path, "quantised", options.shape).extra)
     else:
         plan = make_plan(
             network,
@@ -126,7 +126,7 @@ def train_quantised(
     stage = Stage(
         name="quantised",
         network=quantised,
-        depth=options.depth,
+        shape=options.shape,
         classes=network.classes,
         schedule=Schedule(
             options.quantised_learning_rate, options.quantised_epochs, options.quantised_epochs
@@ -158,7 +158,7 @@ def check_export(network: QuantisedResNet, graph: ModelWrapper, test: LabelledIm
 
 def float_checkpoint(options: TrainingOptions) -> Path:
     """Where a run keeps its float network; runs of other bit widths share it."""
-    return options.output_dir / f"resnet{options.depth}_float.pt"
+    return options.output_dir / f"{options.shape.name}_float.pt"
 
 
 def _make_folder(folder: Path) -> None:
@@ -178,11 +178,11 @@ def _loss(options: TrainingOptions, classes: int) -> Loss:
 
 
 def load_teacher(path: Path, classes: int) -> ResNet:
-    """Float network of any depth from its checkpoint. Raises UserError when it does not fit."""
+    """Float network of any shape from its checkpoint. Raises UserError when it does not fit."""
     checkpoint = load_checkpoint(path, "float")
     if checkpoint.classes != classes:
         raise UserError(f"teacher {path} knows {checkpoint.classes} classes, the data {classes}")
-    teacher = ResNet(checkpoint.depth, classes)
+    teacher = ResNet(checkpoint.shape, classes)
     teacher.load_state_dict(checkpoint.model)
     return teacher
 
@@ -201,7 +201,7 @@ def _facts(options: TrainingOptions) -> CardFacts:
     )
     return CardFacts(
         name=options.name,
-        depth=options.depth,
+        shape=options.shape,
         weight_bits=options.weight_bits,
         activation_bits=options.activation_bits,
         seed=options.seed,

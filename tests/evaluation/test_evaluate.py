@@ -21,6 +21,7 @@ from finn_resnet.evaluation.subject import opened_build
 from finn_resnet.importing import TidyQonnx, load_model
 from finn_resnet.importing.quantiser import is_quant
 from finn_resnet.training.model_card import CardFacts, MeasuredAccuracy, write_card
+from finn_resnet.training.network_shape import NetworkShape
 from finn_resnet.verification.images import float_input
 from tests.qonnx_models import residual_network
 
@@ -102,7 +103,7 @@ def copy(built, tmp_path) -> Path:
 def card(tmp_path) -> Path:
     """A card whose accuracies were measured on the whole set."""
     path = tmp_path / "net.md"
-    facts = CardFacts("net", 8, 8, 8, 1, "random images", ("step",))
+    facts = CardFacts("net", NetworkShape(), 8, 8, 1, "random images", ("step",))
     write_card(path, facts, MeasuredAccuracy("random images", COUNT, 0.5, 0.6))
     return path
 

@@ -15,12 +15,13 @@ from finn_resnet.training.model_card import (
     write_accelerator_accuracy,
     write_card,
 )
+from finn_resnet.training.network_shape import NetworkShape
 
 
 @pytest.fixture
 def card(tmp_path: Path) -> Path:
     path = tmp_path / "net.md"
-    facts = CardFacts("net", 8, 8, 8, 1, "random images", ("train", "export"))
+    facts = CardFacts("net", NetworkShape(), 8, 8, 1, "random images", ("train", "export"))
     write_card(path, facts, MeasuredAccuracy("random images", 40, 0.5, 0.625))
     return path
 

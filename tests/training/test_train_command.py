@@ -41,17 +41,30 @@ def train(data: Path, output: Path, *more: str) -> int:
     return run(["train", "--data", str(data), "--output-dir", str(output), *FEW_STEPS, *more])
 
 
-@pytest.mark.parametrize("bits", ["8", "4"])
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ((), "resnet8"),
+        (
+            ("--weight-bits", "4", "--activation-bits", "4", "--blocks", "2,1", "--width", "8"),
+            "resnet8_2-1_c8_w4a4",
+        ),
+    ],
+)
 def test_trains_exports_builds_and_verifies(
-    cxx: str, data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture, bits: str
+    cxx: str,
+    data_folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    options: tuple[str, ...],
+    name: str,
 ) -> None:
     folder = tmp_path / "trained"
-    widths = ("--weight-bits", bits, "--activation-bits", bits)
-    assert train(data_folder, folder, *widths) == 0
+    assert train(data_folder, folder, *options) == 0
     out, err = capsys.readouterr()
     assert "of 40 test images" in out
     assert "float epoch 2 of 2: loss" in err and "0:00:00 left" in err
-    model = folder / ("resnet8.onnx" if bits == "8" else "resnet8_w4a4.onnx")
+    model = folder / f"{name}.onnx"
 
     build = ["--board", "KV260", "--mode", "paper", "--output-dir", str(tmp_path / "build")]
     images = ["--images", str(data_folder / "random_test.npz"), "--num-images", "20"]
@@ -64,7 +77,7 @@ def test_trains_exports_builds_and_verifies(
     capsys.readouterr()
 
     card = model.with_suffix(".md")
-    arguments = ["--float-model", str(folder / "resnet8_float.onnx"), "--card", str(card)]
+    arguments = ["--float-model", str(next(folder.glob("*_float.onnx"))), "--card", str(card)]
     source = str(tmp_path / "build")
     assert run(["evaluate", source, "--data", str(data_folder), *arguments, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -117,10 +130,12 @@ def test_checkpoints_and_depths_that_do_not_fit(
     data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     assert "depth 9 is not of the form" in refused(capsys, data_folder, tmp_path, "--depth", "9")
+    assert "not of the form 2,2,2" in refused(capsys, data_folder, tmp_path, "--blocks", "2;2")
+    assert "at least 1" in refused(capsys, data_folder, tmp_path, "--blocks", "0,2")
     assert train(data_folder, tmp_path, "--quantised-epochs", "0", "--quiet") == 0
     assert capsys.readouterr().out == ""
     shutil.move(tmp_path / "resnet8_float.pt", tmp_path / "resnet14_float.pt")
     line = refused(capsys, data_folder, tmp_path, "--depth", "14")
-    assert "is of a ResNet8, not of a ResNet14" in line
+    assert "is of a resnet8, not of a resnet14" in line
     save_archive(data_folder / "random_test.npz", random_images(9, seed=2, classes=3))
     assert "different classes" in refused(capsys, data_folder, tmp_path)

@@ -26,7 +26,8 @@ from finn_resnet.training.export import (
     export_model,
 )
 from finn_resnet.training.loop import Schedule
-from finn_resnet.training.network import ResNet, block_shapes
+from finn_resnet.training.network import ResNet
+from finn_resnet.training.network_shape import NetworkShape
 from finn_resnet.training.quantised import make_plan, quantise
 from tests.training.random_image_sets import random_images, save_archive
 
@@ -46,10 +47,13 @@ def small_options(data: Path, output: Path, **changes: object) -> TrainingOption
     return dataclasses.replace(options, **changes)
 
 
-def trained_like(depth: int) -> ResNet:
+RESNET8 = NetworkShape()
+
+
+def trained_like(shape: NetworkShape = RESNET8) -> ResNet:
     """Untrained network whose batch norms have seen data, so that folding does something."""
-    torch.manual_seed(depth)
-    network = ResNet(depth)
+    torch.manual_seed(shape.depth)
+    network = ResNet(shape)
     for _ in range(3):
         network(torch.rand(16, 3, 32, 32))
     return network.eval()
@@ -67,7 +71,7 @@ def test_recipe_writes_model_and_card(data_folder: Path, tmp_path: Path) -> None
 
 
 def test_float_network_is_written_as_it_was_trained(tmp_path: Path) -> None:
-    network = trained_like(8)
+    network = trained_like()
     images = to_input(random_images(6, seed=4).images)
     export_float(network, tmp_path / "float.onnx")
     found = execute_model(ModelWrapper(str(tmp_path / "float.onnx")), images.contiguous().numpy())
@@ -75,9 +79,18 @@ def test_float_network_is_written_as_it_was_trained(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, network(images).numpy(), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("depth", "bits"), [(8, 8), (14, 8), (8, 4)])
-def test_exported_codes_equal(depth: int, bits: int, tmp_path: Path) -> None:
-    network = trained_like(depth)
+@pytest.mark.parametrize(
+    ("shape", "bits"),
+    [
+        (RESNET8, 8),
+        (NetworkShape.of_depth(14), 8),
+        (RESNET8, 4),
+        (NetworkShape((2, 1), width=24), 8),
+        (NetworkShape((1, 1, 1, 1, 1), width=4), 4),
+    ],
+)
+def test_exported_codes_equal(shape: NetworkShape, bits: int, tmp_path: Path) -> None:
+    network = trained_like(shape)
     images = random_images(12, seed=4)
     network = quantise(network, make_plan(network, [to_input(images.images)], bits, bits))
     model = export_model(network, tmp_path / "m.onnx")
@@ -85,7 +98,7 @@ def test_exported_codes_equal(depth: int, bits: int, tmp_path: Path) -> None:
 
 
 def test_graph_is_what_the_accelerator_takes(tmp_path: Path) -> None:
-    network = trained_like(8)
+    network = trained_like()
     network = quantise(network, make_plan(network, [torch.rand(8, 3, 32, 32)], 8, 8))
     model = export_model(network, tmp_path / "m.onnx")
     quants = model.get_nodes_by_op_type("Quant")
@@ -108,7 +121,8 @@ def test_resumed_run_equals_unbroken_run(data_folder: Path, tmp_path: Path) -> N
     _stop_after_first_epoch(options)
     train(options)
     first, second = (
-        load_checkpoint(folder / "resnet8_float.pt", "float", 8).model for folder in (whole, broken)
+        load_checkpoint(folder / "resnet8_float.pt", "float", RESNET8).model
+        for folder in (whole, broken)
     )
     assert all(torch.equal(first[name], second[name]) for name in first)
 
@@ -134,7 +148,7 @@ def test_checkpoint_of_another_depth(data_folder: Path, tmp_path: Path) -> None:
     options = small_options(data_folder, tmp_path, quantised_epochs=0)
     train(options)
     (tmp_path / "resnet8_float.pt").rename(tmp_path / "resnet14_float.pt")
-    with pytest.raises(UserError, match="is of a ResNet8, not of a ResNet14"):
+    with pytest.raises(UserError, match="is of a resnet8, not of a resnet14"):
         train(dataclasses.replace(options, depth=14))
     (tmp_path / "resnet14_float.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(UserError, match="damaged"):
@@ -188,6 +202,9 @@ def test_distillation_from_another_depth(data_folder: Path, tmp_path: Path) -> N
     ("changes", "message"),
     [
         ({"depth": 10}, "not of the form 6n"),
+        ({"blocks": (1, 0)}, "at least 1"),
+        ({"blocks": (1,) * 6}, "1 to 5 numbers"),
+        ({"width": 0}, "below 1 channel"),
         ({"weight_bits": 9}, "outside 2 to 8"),
         ({"decay_epochs": 3}, "must lie between"),
         ({"batch_size": 1}, "below 2"),
@@ -214,15 +231,21 @@ def test_small_crops_first() -> None:
     assert sizes == [(24, 24), (24, 24), (32, 32)]
 
 
-def test_depths() -> None:
-    assert len(block_shapes(20)) == 9
-    assert block_shapes(8) == [(16, 16, 1), (16, 32, 2), (32, 64, 2)]
+def test_shapes() -> None:
+    assert len(NetworkShape.of_depth(20).block_shapes()) == 9
+    assert RESNET8.block_shapes() == [(16, 16, 1), (16, 32, 2), (32, 64, 2)]
+    assert NetworkShape((2, 1), 24).block_shapes() == [(24, 24, 1), (24, 24, 1), (24, 48, 2)]
+    names = [NetworkShape.of_depth(20).name, NetworkShape((2, 1), 24).name]
+    assert names == ["resnet20", "resnet8_2-1_c24"]
+
+
+def test_names_of_calibration_points() -> None:
     assert input_of("blocks.0.first") == "relu"
     assert input_of("blocks.2.downsample") == "blocks.1.relu"
 
 
 def test_folded_convolution_equals_the_pair() -> None:
-    pair = trained_like(8).blocks[1].first
+    pair = trained_like().blocks[1].first
     image = torch.rand(2, 16, 32, 32)
     weight, bias = fold_norm(pair)
     folded = torch.nn.functional.conv2d(image, weight, bias, stride=2, padding=1)
