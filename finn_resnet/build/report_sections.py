@@ -131,7 +131,7 @@ def record_parallelism(found: ParallelismSolution, cfg: BuildConfig) -> None:
 
     No design is faster than `cycles_lower_bound` (the linear relaxation does not fit at any smaller
     count); `resource_gap` is the solver's optimality gap: how far, relatively, the resource use may
-    lie above the least at this rate.
+    lie above the least at this rate. `changes` are what would allow a design a step faster.
     """
     facts = {
         "applied": True,
@@ -141,6 +141,7 @@ def record_parallelism(found: ParallelismSolution, cfg: BuildConfig) -> None:
         "cycles_lower_bound": found.cycles_lower_bound,
         "binds": found.binds,
         "resource_gap": found.resource_gap,
+        "changes": [asdict(change) for change in found.changes],
     }
     record_optimisation(cfg, "parallelism", facts)
 

@@ -83,6 +83,7 @@ def step_set_parallelism(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
         target_fps=cfg.target_fps,
         caps={name: percent / 100 for name, percent in cfg.caps.items()},
         allow_uram=cfg.allow_uram,
+        suggest=True,
     )
     model = model.transform(search)
     report_sections.record_parallelism(search.solution, cfg)

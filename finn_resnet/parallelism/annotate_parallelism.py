@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from qonnx.core.modelwrapper import ModelWrapper
@@ -11,6 +12,7 @@ from qonnx.transformation.base import Transformation
 
 from finn_resnet.boards import Board
 from finn_resnet.errors import UserError
+from finn_resnet.parallelism.cheapest_changes import cheapest_changes
 from finn_resnet.parallelism.engine_factors import write_factors
 from finn_resnet.parallelism.milp import ParallelismSearch, ParallelismSolution
 from finn_resnet.parallelism.search_cache import cached_search
@@ -30,6 +32,8 @@ class AnnotateParallelism(Transformation):
         allow_uram: let weights go to URAM, which must be filled at start-up.
         fuse_streams: let window rows travel apart and weights lie in the computation task
             (``full`` mode).
+        suggest: also look for what would allow a faster design (``solution.changes``); without
+            effect where ``target_fps`` is given.
 
     Width adapters of an earlier run are removed; run InsertWidthAdapters afterwards.
     ``solution`` holds the outcome after ``apply``.
@@ -48,6 +52,7 @@ class AnnotateParallelism(Transformation):
         *,
         allow_uram: bool = False,
         fuse_streams: bool = True,
+        suggest: bool = False,
     ) -> None:
         super().__init__()
         self._board = board
@@ -55,6 +60,7 @@ class AnnotateParallelism(Transformation):
         self._clock_mhz = board.clock_mhz if clock_mhz is None else clock_mhz
         self._target_fps = target_fps
         self._caps = dict(caps or {})
+        self._suggest = suggest and target_fps is None
         self._search = {"allow_uram": allow_uram, "fuse_streams": fuse_streams}
         self.solution: ParallelismSolution | None = None
         if not (math.isfinite(self._clock_mhz) and self._clock_mhz > 0):
@@ -64,19 +70,28 @@ class AnnotateParallelism(Transformation):
         """See class."""
         model, _ = RemoveWidthAdapters().apply(model)
         search = ParallelismSearch(model, self._board, self._mode, self._caps, **self._search)
-        self.solution = cached_search(model, self._options(), lambda: self._solve(search))
+        self.solution = cached_search(model, self._options(), lambda: self._solve(model, search))
         write_factors(model, self.solution.factors)
         return model, False
 
-    def _solve(self, search: ParallelismSearch) -> ParallelismSolution:
-        if self._target_fps is None:
-            return search.fastest()
-        return search.for_target(self._target_fps, self._clock_mhz)
+    def _solve(self, model: ModelWrapper, search: ParallelismSearch) -> ParallelismSolution:
+        if self._target_fps is not None:
+            return search.for_target(self._target_fps, self._clock_mhz)
+        found = search.fastest()
+        if not self._suggest:
+            return found
+        changes = cheapest_changes(model, self._board, search, found, self._caps)
+        return replace(found, changes=tuple(changes))
 
     def _options(self) -> dict[str, Any]:
         """All but the graph and the cost model that decides the outcome."""
         target = None if self._target_fps is None else [self._target_fps, self._clock_mhz]
         budget = self._board.budget.as_dict()
-        return {"budget": budget, "mode": self._mode, "caps": self._caps, "target": target} | (
-            self._search
-        )
+        return {
+            "budget": budget,
+            "mode": self._mode,
+            "caps": self._caps,
+            "target": target,
+            "suggest": self._suggest,
+            **self._search,
+        }

@@ -187,11 +187,15 @@ class ChoiceProblem:
             return None
         if not self._fit_tried:
             self._fit_tried = True
-            self._fit = self._few_luts(_FIT_REACH, _FIT_GAP)
+            self._fit = self._least("lut", _FIT_REACH, _FIT_GAP)
         return self._fit
 
-    def _few_luts(self, reach: float, gap: float) -> list[EngineFactors] | None:
-        objective = self._shares[RESOURCE_NAMES.index("lut")]
+    def least(self, resource: str) -> list[EngineFactors] | None:
+        """Factors of each engine with little of one resource; None if none are found."""
+        return None if self.blocked else self._least(resource, _REACH, _FINAL_GAP)
+
+    def _least(self, resource: str, reach: float, gap: float) -> list[EngineFactors] | None:
+        objective = self._shares[RESOURCE_NAMES.index(resource)]
         relaxation = self._relaxed(objective)
         if relaxation.status != 0 or relaxation.fun > _FULLEST_RELAXATION:
             return None
@@ -204,7 +208,7 @@ class ChoiceProblem:
         if relaxation is None:
             return None
         found = [self._integral(self._objective, relaxation, _REACH, _FINAL_GAP)]
-        for factors in (self._few_luts(_REACH, _FINAL_GAP), self.any_fit()):
+        for factors in (self.least("lut"), self.any_fit()):
             if factors is not None:
                 found.append(Choice(self._use(factors), factors))
         return min(filter(None, found), key=lambda choice: choice.objective, default=None)

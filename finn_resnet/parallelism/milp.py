@@ -8,6 +8,7 @@ node limit instead of a time limit, so that results do not depend on the machine
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from bisect import bisect_left
@@ -35,13 +36,22 @@ _TYPICAL_BITS = (8, 8, 20)
 
 
 @dataclass(frozen=True)
+class Change:
+    """A change of the request, and the cycles per frame of the design it allows (cost model)."""
+
+    what: str
+    cycles: int
+
+
+@dataclass(frozen=True)
 class ParallelismSolution:
     """A choice of factors per engine and what the cost model says of it.
 
     ``cycles_lower_bound``: at any smaller cycle count even the linear relaxation does not fit.
     ``resource_gap``: how far, relatively, the resource use (stage 2's objective) may lie above
     the least one at this rate, by the same relaxation. ``binds``: what stands in the way of one
-    step less of cycles; empty where a rate was asked for.
+    step less of cycles; empty where a rate was asked for. ``changes``: what would allow a faster
+    design (``cheapest_changes``), where that was asked for.
     """
 
     factors: dict[str, EngineFactors]
@@ -52,6 +62,7 @@ class ParallelismSolution:
     resource_gap: float
     seconds: float
     binds: str = ""
+    changes: tuple[Change, ...] = ()
 
 
 def capacity_of(board: Board, caps: Mapping[str, float]) -> Resources:
@@ -88,13 +99,29 @@ class ParallelismSearch:
         allow_uram: bool = False,
         fuse_streams: bool = True,
     ) -> None:
-        self._board = board
         self._network = CostedNetwork(model)
-        self._capacity = capacity_of(board, caps or {})
-        if mode == "full":
-            self._capacity = _less_reserve(self._capacity)
+        self._keeps_reserve = mode == "full"
+        self._set_budget(board, caps or {})
         self._space = search_space(mode, allow_uram and self._capacity.uram >= 1, fuse_streams)
+
+    def _set_budget(self, board: Board, caps: Mapping[str, float]) -> None:
+        self._board = board
+        self._capacity = capacity_of(board, caps)
+        if self._keeps_reserve:
+            self._capacity = _less_reserve(self._capacity)
         self._problems: dict[int, ChoiceProblem] = {}
+
+    def with_budget(self, board: Board, caps: Mapping[str, float]) -> ParallelismSearch:
+        """The same search of the same network, on another board or with other caps."""
+        other = copy.copy(self)
+        other._set_budget(board, caps)
+        return other
+
+    def with_graph(self, model: Any) -> ParallelismSearch:
+        """The same search of another hardware graph."""
+        other = copy.copy(self)
+        other._network, other._problems = CostedNetwork(model), {}
+        return other
 
     def fastest(self) -> ParallelismSolution:
         """Least cycles per frame within the budget, then least resources.
@@ -116,6 +143,36 @@ class ParallelismSearch:
         if not self._fits(limit):
             return None
         return self._finish(limit, limit, started)
+
+    def least(self, resource: str, limit: int) -> ParallelismSolution | None:
+        """Little of one resource with at most ``limit`` cycles per frame; None if none is found."""
+        started = time.perf_counter()
+        factors = self._problem(limit).least(resource)
+        return None if factors is None else self._solution(factors, 0, 0.0, started)
+
+    def next_limit(self, most: int) -> int | None:
+        """The largest cycle count up to ``most`` that some convolution can have, None below all."""
+        return max((limit for limit in self._limits() if limit <= most), default=None)
+
+    def share_for_tasks(self, resource: str) -> float:
+        """Share of what a cap allows that is for tasks and not kept for the streams' sizing."""
+        return 1 - _SIZING_RESERVE.get(resource, 0.0) if self._keeps_reserve else 1.0
+
+    def largest_users(self, limit: int) -> list[str]:
+        """Engines by their use of the resource that binds at ``limit`` cycles, largest first."""
+        tightest = None if self._problem(limit).blocked else self._problem(limit).tightest()
+        if tightest is None:
+            return []
+        shares, chosen = tightest
+        uses = self._uses(int(shares.argmax()), chosen)
+        order = sorted(range(len(uses)), key=lambda index: -uses[index])
+        return [self._network.engines[index].name for index in order]
+
+    def _uses(self, resource: int, chosen: list[EngineFactors]) -> list[float]:
+        return [
+            self._network.own_cost(index, factors).as_tuple()[resource]
+            for index, factors in enumerate(chosen)
+        ]
 
     def for_target(self, target_fps: float, clock_mhz: float) -> ParallelismSolution:
         """Least resources that reach ``target_fps`` frames per second at ``clock_mhz`` MHz.
@@ -197,7 +254,17 @@ class ParallelismSearch:
     ) -> ParallelismSolution:
         problem = self._problem(limit)
         result = problem.least_use()
-        chosen = result.factors
+        gap = max(1.0 - problem.relaxation().fun / result.objective, 0.0)
+        return self._solution(result.factors, proven, gap, started, binds)
+
+    def _solution(
+        self,
+        chosen: list[EngineFactors],
+        proven: int,
+        gap: float,
+        started: float,
+        binds: str = "",
+    ) -> ParallelismSolution:
         cycles = self._network.cycles(chosen)
         bottleneck = max(cycles, key=cycles.get)
         return ParallelismSolution(
@@ -206,7 +273,7 @@ class ParallelismSearch:
             bottleneck=bottleneck,
             resources=self._network.resources(chosen),
             cycles_lower_bound=min(proven, cycles[bottleneck]),
-            resource_gap=max(1.0 - problem.relaxation().fun / result.objective, 0.0),
+            resource_gap=gap,
             seconds=time.perf_counter() - started,
             binds=binds,
         )
@@ -222,10 +289,7 @@ class ParallelismSearch:
         shares, chosen = tightest
         worst = int(shares.argmax())
         capacity = self._capacity.as_tuple()[worst]
-        users = [
-            self._network.own_cost(index, factors).as_tuple()[worst]
-            for index, factors in enumerate(chosen)
-        ]
+        users = self._uses(worst, chosen)
         needed = ceil(shares[worst] * max(capacity, 1))
         # The relaxation may mix candidates of a layer; whole choices then need a little more.
         least = f"more than {needed}" if needed <= capacity else f"at least {needed}"

@@ -22,7 +22,7 @@ from finn_resnet.boards import Resources
 from finn_resnet.cache_folder import cache_folder
 from finn_resnet.parallelism.coefficients import coefficients
 from finn_resnet.parallelism.engine_model import EngineFactors
-from finn_resnet.parallelism.milp import ParallelismSolution
+from finn_resnet.parallelism.milp import Change, ParallelismSolution
 
 _SOURCES = ("finn_resnet.parallelism", "finn_resnet.numerics", "finn_resnet.custom_ops")
 _KEPT = 512
@@ -74,6 +74,7 @@ def _read(path: Path) -> ParallelismSolution | None:
             name: EngineFactors(**{k: tuple(v) if isinstance(v, list) else v for k, v in f.items()})
             for name, f in kept["factors"].items()
         }
+        kept["changes"] = tuple(Change(**change) for change in kept["changes"])
         return ParallelismSolution(**kept)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         # Not there, or damaged: searched again.

@@ -60,7 +60,7 @@ def write_html_report(output_dir: str | Path) -> Path:
         settings=_settings(folder),
         tiles=_tiles(report),
         slowest=_slowest(report),
-        binds=((report["optimisations"] or {}).get("parallelism") or {}).get("binds"),
+        parallelism=(report["optimisations"] or {}).get("parallelism") or {},
         groups=_groups(report, graphs[-1] if graphs else None),
         critical=_critical(report["simulation"]),
         roofline=_roofline(report, folder, graphs[-1] if graphs else None),
