@@ -1,5 +1,7 @@
 """Progress of long steps: a live bar on a terminal, plain lines elsewhere, silence on request.
 
+Where nothing is shown, as for a caller in Python, the same goes to the logger of this module.
+
 Any room reports to `current()`; whoever drives a run chooses the display with `use`. All text goes
 to standard error, so that standard output stays clean for results.
 """
@@ -8,27 +10,34 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import logging
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TextIO
+
+_log = logging.getLogger(__name__)
 
 
 class Progress:
-    """A display that shows nothing; the base of the others."""
+    """A display that shows nothing, but logs what the others show; the base of the others."""
 
     def begin(self, step: str, index: int, total: int) -> None:
         """Step number `index` (from 1) of `total` starts."""
+        _log.debug("step %d of %d: %s", index, total, step)
 
     def update(self, done: int, total: int) -> None:
         """`done` of `total` units of the running step are finished."""
 
     def end(self, step: str, seconds: float) -> None:
         """The running step finished after `seconds`."""
+        _log.info("%s: %.1f s", step, seconds)
 
     def note(self, text: str) -> None:
         """One line the user should see, whatever the display."""
+        _log.info("%s", text)
 
     def close(self) -> None:
         """Leave the terminal as it was found."""
@@ -140,6 +149,15 @@ def use(progress: Progress) -> Iterator[Progress]:
     finally:
         _current.reset(token)
         progress.close()
+
+
+def for_notebook() -> contextlib.AbstractContextManager[Progress]:
+    """In a notebook, where no display is chosen: bars (which take ipywidgets), else plain lines."""
+    from rich.console import Console
+
+    if current() is not _SILENT or not Console().is_jupyter:
+        return contextlib.nullcontext(current())
+    return use(LiveProgress() if find_spec("ipywidgets") else PlainProgress())
 
 
 def for_terminal(quiet: bool = False) -> Progress:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import time
+import warnings
 
 from finn_resnet import progress
 
@@ -29,6 +30,35 @@ def test_the_display_is_silent_outside_a_use_block(capsys):
     progress.current().update(1, 1)
     progress.current().end("verify", 1.0)
     assert capsys.readouterr() == ("", "")
+
+
+def test_what_no_display_shows_is_logged(caplog):
+    with caplog.at_level("DEBUG", logger="finn_resnet"):
+        progress.current().begin("verify", 1, 2)
+        progress.current().end("verify", 1.0)
+        progress.current().note("kept: notes.txt")
+    assert [record.getMessage() for record in caplog.records] == [
+        "step 1 of 2: verify",
+        "verify: 1.0 s",
+        "kept: notes.txt",
+    ]
+    assert {record.name for record in caplog.records} == {"finn_resnet.progress"}
+
+
+def test_a_notebook_gets_a_live_bar_unless_a_display_is_chosen(monkeypatch):
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    for widgets, kind in ((True, progress.LiveProgress), (False, progress.PlainProgress)):
+        monkeypatch.setattr(progress, "find_spec", lambda name, there=widgets: there or None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # rich misses ipywidgets, if they are
+            with progress.for_notebook() as shown:
+                assert isinstance(shown, kind) and progress.current() is shown
+    chosen = progress.PlainProgress(io.StringIO())
+    with progress.use(chosen), progress.for_notebook() as shown:
+        assert shown is chosen
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: False)
+    with progress.for_notebook():
+        assert not isinstance(progress.current(), progress.LiveProgress)
 
 
 def test_the_display_in_use_is_closed_on_a_fault():

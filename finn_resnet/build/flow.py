@@ -94,7 +94,7 @@ def build(config: BuildConfig) -> BuildResult:
     steps = [(name, find_step(name)) for name in config.steps]
     model = preflight.checked_model(config)
     target = Path(config.output_dir)
-    with calibrated(config.coefficients_file):
+    with progress.for_notebook(), calibrated(config.coefficients_file):
         if config.folding_config_file is not None:
             _try_folding(model, config, steps)
         return _built(model, config, steps, target)

@@ -31,7 +31,9 @@ def display_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options `--json`, `--quiet` and `--verbose`, which every command has."""
     json_ = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
     quiet = click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
-    verbose = click.option("-v", "--verbose", is_flag=True, help="Show warnings of the libraries.")
+    verbose = click.option(
+        "-v", "--verbose", is_flag=True, help="Show log records and warnings of the libraries."
+    )
     return json_(quiet(verbose(command)))
 
 
@@ -49,13 +51,19 @@ def display(quiet: bool, verbose: bool, **_other: bool) -> AbstractContextManage
 
 
 def silence_libraries(verbose: bool) -> None:
-    """Hide what libraries warn about: their own workings, which a user cannot act on."""
+    """Hide what libraries warn about, their own workings, which a user cannot act on.
+
+    With `verbose`, these and our own log records (`finn_resnet.*`) go to standard error.
+    """
     import logging
     import warnings
 
-    if not verbose:
-        warnings.simplefilter("ignore")
-        logging.getLogger().setLevel(logging.ERROR)
+    if verbose:
+        logging.basicConfig(format="%(name)s: %(message)s")
+        logging.getLogger("finn_resnet").setLevel(logging.DEBUG)
+        return
+    warnings.simplefilter("ignore")
+    logging.getLogger().setLevel(logging.ERROR)
 
 
 def console() -> Console:

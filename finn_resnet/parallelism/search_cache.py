@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import secrets
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from finn_resnet.parallelism.coefficients import coefficients
 from finn_resnet.parallelism.engine_model import EngineFactors
 from finn_resnet.parallelism.milp import Change, ParallelismSolution
 
+_log = logging.getLogger(__name__)
 _SOURCES = ("finn_resnet.parallelism", "finn_resnet.numerics", "finn_resnet.custom_ops")
 _KEPT = 512
 
@@ -42,7 +44,15 @@ def cached_search(
     found = _read(path)
     if found is None:
         found = search()
+        _log.info(
+            "parallelism: %d cycles per frame after %.1f s of search (%s is slowest)",
+            found.cycles,
+            found.seconds,
+            found.bottleneck,
+        )
         _write(path, found)
+    else:
+        _log.debug("parallelism: searched before, %s", path)
     return found
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import re
 import secrets
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -27,6 +29,7 @@ from finn_resnet.simulation.ap_headers import find_ap_headers
 
 EXECUTABLE = "sim"
 
+_log = logging.getLogger(__name__)
 _KEPT_EXECUTABLES = 64
 _HEADER_SUFFIXES = {".hpp", ".inc", ".json"}
 _DEPTH_KEY = re.compile(rb'"depth": \d+')
@@ -173,6 +176,7 @@ def _compiled(
     target = cache_folder() / _key(folder, inputs, compiler, flags)
     executable = target / EXECUTABLE
     if executable.is_file():
+        _log.debug("compiled before: %s", executable)
         os.utime(target)
         return executable
     staging = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
@@ -252,6 +256,7 @@ def _build(compiler: str, flags: Sequence[str], sources: Sequence[Path], folder:
 
 
 def _run_compiler(command: list[str]) -> None:
+    _log.debug("%s", shlex.join(command))
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode == 0:
         return
