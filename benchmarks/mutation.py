@@ -98,7 +98,7 @@ MUTANTS = (
     _config("floor in the downsample", "conv8_ds", r"half_even", "floor"),
     _config("ties up before the addition", "conv13", r"6, fr::rounding::half_even",
            "6, fr::rounding::half_up"),
-    _config("scale of the sum", "conv13", r"acc_shift = 0", "acc_shift = 1"),
+    _config("scale of the sum", "conv13", r"acc_factor = 1;", "acc_factor = 2;"),
     _config("scale of the skip", "conv13", r"skip_shift = 0", "skip_shift = 1"),
     Mutant("no borrow between packed fields", "include/mac.hpp", r"borrowed \? 1 : 0", "0"),
     Mutant("borrow inverted", "include/mac.hpp", r"borrowed \? 1 : 0", "borrowed ? 0 : 1"),

@@ -13,6 +13,7 @@ from finn_resnet.custom_ops.host import DequantizeOutput, LinearQuant, QuantizeI
 from finn_resnet.custom_ops.parameter_stream import ParameterStream
 from finn_resnet.custom_ops.stream_conv import StreamConv
 from finn_resnet.custom_ops.stream_pool import StreamPool
+from finn_resnet.custom_ops.stream_resize import StreamResize
 from finn_resnet.custom_ops.window_buffer import WindowBuffer
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "StreamFork",
     "StreamPool",
     "StreamRequant",
+    "StreamResize",
     "StreamWidthAdapter",
     "WindowBuffer",
     "is_helper",

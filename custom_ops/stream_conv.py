@@ -120,6 +120,8 @@ class StreamConv(WindowOp):
             "skip": ("s", False, "none", SKIP_MODES),
             "acc_shift": ("i", False, 0),
             "skip_shift": ("i", False, 0),
+            "acc_mult": ("i", False, 1),
+            "skip_mult": ("i", False, 1),
             "pre_requant": ("s", False, ""),
             # Quantised tensors of the original that live inside this task:
             # {tensor: requantiser from total / from acc / from the downsample's acc}
@@ -154,10 +156,17 @@ class StreamConv(WindowOp):
     def _joined(self, acc: np.ndarray, skip: np.ndarray) -> np.ndarray:
         if not self.has_skip:
             return acc
-        acc_shift, skip_shift = self.attrs("acc_shift", "skip_shift")
+        acc_factor, skip_factor = self.join_factors()
         if self.get_nodeattr("skip") == "epilogue":
             acc = self.requantiser("pre_requant")(acc)
-        return (acc << acc_shift) + (skip << skip_shift)
+        return acc * acc_factor + skip * skip_factor
+
+    def join_factors(self) -> tuple[int, int]:
+        """Whole numbers that accumulator (or its code) and skip code are multiplied by."""
+        acc_mult, skip_mult, acc_shift, skip_shift = self.attrs(
+            "acc_mult", "skip_mult", "acc_shift", "skip_shift"
+        )
+        return acc_mult << acc_shift, skip_mult << skip_shift
 
     def input_range(self) -> Range:
         """Range of the codes at the multipliers."""
@@ -173,12 +182,16 @@ class StreamConv(WindowOp):
             return acc
         if self.get_nodeattr("skip") == "epilogue":
             acc = self.requantiser("pre_requant").output_range(acc)
-        acc_shift, skip_shift = self.attrs("acc_shift", "skip_shift")
-        return acc.shifted(acc_shift).plus(skip.shifted(skip_shift))
+        acc_factor, skip_factor = self.join_factors()
+        return acc.times(acc_factor).plus(skip.times(skip_factor))
 
     def problems(self) -> list[str]:
-        """Also: alignment shifts."""
-        return super().problems() + self.check_not_negative("acc_shift", "skip_shift", "chain")
+        """Also: alignment shifts; an accumulator takes no multiplier."""
+        found = super().problems() + self.check_not_negative("acc_shift", "skip_shift", "chain")
+        mults = self.attrs("acc_mult", "skip_mult")
+        if mults != (1, 1) and self.get_nodeattr("skip") != "epilogue":
+            found.append(f"acc_mult, skip_mult = {mults} need skip = epilogue")
+        return found
 
 
 def accumulator_range(weights: np.ndarray, bias: np.ndarray, codes: Range) -> Range:

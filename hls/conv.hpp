@@ -3,9 +3,9 @@
 /// The convolution task.
 ///
 ///   acc   = bias[o] + sum_{i,j,c} in_requant(window[i,j,c]) * w[o,i,j,c]
-///   total = acc                                                       skip_form::none
-///           (acc << acc_shift) + (skip << skip_shift)                 skip_form::accumulator
-///           (pre_requant(acc) << acc_shift) + (skip << skip_shift)    skip_form::epilogue
+///   total = acc                                                    skip_form::none
+///           acc * acc_factor + skip * skip_factor                  skip_form::accumulator
+///           pre_requant(acc) * acc_factor + skip * skip_factor     skip_form::epilogue
 ///   out   = requant(total)
 ///
 /// and, merged, the 1x1 convolution of the residual block's downsample path, which reads the tap
@@ -148,7 +148,7 @@ inline void conv_initial(Skip& skip, int og, int icg, int ocg,
         const auto& token = read_ref(skip[l]);
         for (int o = 0; o < C::och_par; ++o) {
 #pragma HLS unroll
-          const Acc value = multiply<C::acc_bits>(token.v[o], std::int64_t{1} << C::skip_shift);
+          const Acc value = multiply<C::acc_bits>(token.v[o], std::int64_t{C::skip_factor});
           initial[l][o] = to_int<C::acc_bits>(initial[l][o] + value);
         }
       }
@@ -173,8 +173,8 @@ inline void conv_write(const Acc (&acc)[C::ow_par][C::och_par], Skip& skip, int 
         if constexpr (C::skip == skip_form::epilogue) {
           const auto code = C::pre_requant::apply(acc[l][o], ocg, o);
           total = to_int<C::total_bits>(
-              multiply<C::total_bits>(code, std::int64_t{1} << C::acc_shift) +
-              multiply<C::total_bits>(skip_token.v[o], std::int64_t{1} << C::skip_shift));
+              multiply<C::total_bits>(code, std::int64_t{C::acc_factor}) +
+              multiply<C::total_bits>(skip_token.v[o], std::int64_t{C::skip_factor}));
         } else {
           total = acc[l][o];
         }

@@ -360,6 +360,14 @@ class StreamGraph:
         codes = requant.output_range(total)
         return self._tensor(Edge(f"{name}_out", a.shape, codes, a.lanes, a.ch_par))
 
+    def resize(self, name, x: Edge, rows: int, columns: int) -> Edge:
+        """Enlargement by whole factors."""
+        h, w, ch = x.shape
+        factors = {"rows": rows, "columns": columns}
+        self._node("StreamResize", name, [x.name], [f"{name}_out"], **self._picture(x), **factors)
+        shape = (h * rows, w * columns, ch)
+        return self._tensor(Edge(f"{name}_out", shape, x.codes, x.lanes, x.ch_par))
+
     def requant(self, name, x: Edge, requant: Requantiser) -> Edge:
         """Requantisation of a stream."""
         self._node(

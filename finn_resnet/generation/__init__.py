@@ -6,5 +6,6 @@ from finn_resnet.generation import (  # noqa: F401
     elementwise_code,
     parameter_code,
     pool_code,
+    resize_code,
     window_code,
 )

@@ -141,7 +141,7 @@ def _constants(node: NodeContext) -> tuple[dict[str, Member], dict[str, str]]:
     op = node.op
     acc, total = accumulator_ranges(node)
     form = op.get_nodeattr("skip")
-    acc_shift, skip_shift = op.attrs("acc_shift", "skip_shift")
+    acc_factor, skip_factor = op.join_factors()
     factors = Factors.of(node)
     dsp = op.get_nodeattr("mac_style") == "dsp"
     weights, chain = node.constant("weights"), op.get_nodeattr("chain")
@@ -155,9 +155,9 @@ def _constants(node: NodeContext) -> tuple[dict[str, Member], dict[str, str]]:
         **factors._asdict(),
         **mac,
         "skip": f"fr::skip_form = fr::skip_form::{form}",
-        "acc_shift": acc_shift,
-        "skip_shift": skip_shift,
-        "product_shift": acc_shift if form == "accumulator" else 0,
+        "acc_factor": acc_factor,
+        "skip_factor": skip_factor,
+        "product_shift": op.get_nodeattr("acc_shift") if form == "accumulator" else 0,
         "acc_bits": signed_bits(kept.including(0)),
         "total_bits": signed_bits(total.including(0)),
         "out_bits": out.bits,

@@ -51,6 +51,7 @@ class TidyQonnx(Transformation):
         _fold_weight_transposes(model)
         _drop_neutral_arithmetic(model)
         _merge_means(model)
+        _free_batch_in_resizes(model)
         for step in (GiveUniqueParameterTensors(), RemoveUnusedTensors()):
             model = model.transform(step)
         _name_nodes(model)
@@ -203,6 +204,17 @@ def _free_batch_in_reshapes(model: ModelWrapper, batch: int) -> None:
         model.set_initializer(node.input[1], np.array([0, *shape[1:]], np.int64))
         for attribute in [a for a in node.attribute if a.name == "allowzero"]:
             node.attribute.remove(attribute)
+
+
+def _free_batch_in_resizes(model: ModelWrapper) -> None:
+    """Resize to sizes becomes one by scales, which holds for a batch, where these are whole."""
+    for node in [n for n in model.graph.node if n.op_type == "Resize" and len(n.input) == 4]:
+        sizes, old = model.get_initializer(node.input[3]), model.get_tensor_shape(node.input[0])
+        if sizes is None or sizes.size != len(old) or np.any(sizes % old):
+            continue
+        scales = f"{node.output[0]}_scales"
+        model.set_initializer(scales, (sizes // old).astype(np.float32))
+        node.input[2:] = [scales]
 
 
 def _merge_means(model: ModelWrapper) -> None:

@@ -22,6 +22,7 @@ from finn_resnet.importing.quantiser import Quantiser
 from finn_resnet.lowering.attributes import attributes
 from finn_resnet.lowering.convolution import Geometry, average_counts, dilated, read_geometry
 from finn_resnet.lowering.pick_parameters import pad_parameters, slice_parameters
+from finn_resnet.lowering.resize import nearest_index
 from finn_resnet.lowering.tensors import Constant
 from finn_resnet.numerics.exact_tensor import ExactTensor, fractions
 from finn_resnet.numerics.rounding import round_shift
@@ -317,6 +318,19 @@ def _concat(node: NodeProto, *parts: ExactTensor) -> ExactTensor:
     return result
 
 
+def _resize(node: NodeProto, x: ExactTensor, *parameters: Constant) -> ExactTensor:
+    sizes = [x.shape[axis] for axis in (2, 3)]
+    # Sizes are int64 and whole extents; anything else are scales (or a region nobody reads).
+    last = np.ravel(parameters[-1].values)
+    whole = (
+        last if last.dtype == np.int64 else np.floor(np.array(x.shape) * last.astype(np.float64))
+    )
+    rows, columns = (
+        nearest_index(node, old, int(new)) for old, new in zip(sizes, whole[2:], strict=True)
+    )
+    return x.mapped(lambda values: values[:, :, rows][:, :, :, columns])
+
+
 def _trunc(node: NodeProto, x: ExactTensor, *parameters: Constant) -> ExactTensor:
     scale, _, *widths = (Fraction(float(np.ravel(p.values)[0])) for p in parameters)
     whole = x.rounded(scale, "ROUND")
@@ -353,6 +367,7 @@ OPERATORS: dict[str, Callable[..., ExactTensor]] = {
     "Pad": _pad,
     "Slice": _slice,
     "Concat": _concat,
+    **dict.fromkeys(("Resize", "Upsample"), _resize),
     **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), _reshaped),
 }
 """Exact function of each operator: (node, *inputs) -> output; moving inputs are `ExactTensor`,

@@ -21,6 +21,7 @@ from finn_resnet.lowering.layout import lower_reshape, lower_transpose
 from finn_resnet.lowering.picking import lower_concat, lower_pad, lower_slice
 from finn_resnet.lowering.pooling import lower_average_pool, lower_global_average, lower_max_pool
 from finn_resnet.lowering.quantisation import lower_quant, lower_trunc
+from finn_resnet.lowering.resize import lower_resize
 
 HANDLERS: dict[str, Handler] = {
     "Quant": lower_quant,
@@ -56,6 +57,8 @@ HANDLERS: dict[str, Handler] = {
     "Slice": lower_slice,
     "Pad": lower_pad,
     "Concat": lower_concat,
+    "Resize": lower_resize,
+    "Upsample": lower_resize,
     "ChannelRequant": lower_channel_requant,
     "DequantizeLinear": lower_dequantise,
     **dict.fromkeys(

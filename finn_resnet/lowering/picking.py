@@ -1,4 +1,4 @@
-"""Nodes that pick, frame or join: Slice, Pad, Concat of channels, nearest Resize."""
+"""Nodes that pick, frame or join: Slice, Pad, Concat of channels."""
 
 from __future__ import annotations
 

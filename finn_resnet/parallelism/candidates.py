@@ -78,9 +78,10 @@ def candidates(engine: EngineModel, limit: int, space: SearchSpace) -> list[Engi
     raise TypeError(f"no candidates are registered for {type(engine).__name__}")
 
 
-def _with_buffer_style(
+def with_buffer_style(
     window: WindowShape, factors: EngineFactors, space: SearchSpace
 ) -> EngineFactors:
+    """``factors`` with the window buffer the space prefers where the geometry lets it."""
     row = row_window(window, factors.ow_par, factors.in_lanes)
     rows = space.fuse_streams and row.problem(window.fh) is None
     return replace(factors, buffer_style="rows" if rows else "slices")
@@ -101,7 +102,7 @@ def _pool_candidates(engine: PoolEngine, limit: int, space: SearchSpace) -> list
     legal = divisors if mode == "paper" else useful_factors
     for ow_par, ch_par in product(_column_factors(window.ow, mode), legal(window.ich)):
         for in_lanes in _input_lanes(window.iw, ow_par, window.stride_w, mode):
-            factors = _with_buffer_style(
+            factors = with_buffer_style(
                 window, EngineFactors(ch_par, ch_par, ow_par, in_lanes), space
             )
             if engine.cycles(factors) <= limit:
@@ -131,7 +132,7 @@ def _conv_candidates(engine: ConvEngine, limit: int, space: SearchSpace) -> list
         for in_lanes in _input_lanes(engine.window.iw, ow_par, engine.window.stride_w, mode):
             legal_ich = (1,) if mode == "paper" else useful_factors(shape.ich)
             for ich_par in legal_ich:
-                base = _with_buffer_style(
+                base = with_buffer_style(
                     engine.window, EngineFactors(legal_och[-1], ich_par, ow_par, in_lanes), space
                 )
                 if engine.cycles(base) <= limit:

@@ -10,7 +10,7 @@ from finn_resnet.boards import Resources, total
 from finn_resnet.numerics.dsp_packing import FOURS, PAIRS, UNPACKED, Packing
 from finn_resnet.parallelism.coefficients import coefficient, keeps_costs, priced
 from finn_resnet.parallelism.memory_cost import delay_cost, lutram_lut, rom_cost
-from finn_resnet.parallelism.requant_cost import requant_cost
+from finn_resnet.parallelism.requant_cost import factor_cost, requant_cost
 
 _BIAS_BITS = 16
 _CODE_BITS = 8
@@ -22,7 +22,8 @@ class ConvShape:
 
     ``acc_bits`` is the accumulator width in bits, ``packing`` how products share a DSP,
     ``signed_codes`` whether the activations at the multiplier may be negative, ``requants`` the
-    JSON of every requantiser applied to an output code; ``ds_``: of the merged downsample.
+    JSON of every requantiser applied to an output code, ``skip_factors`` what the operands of its
+    addition are multiplied by; ``ds_``: of the merged downsample.
     """
 
     och: int
@@ -43,6 +44,7 @@ class ConvShape:
     ds_packing: Packing = PAIRS
     ds_signed_codes: bool = False
     skip: bool = False
+    skip_factors: tuple[int, ...] = ()
     requants: tuple[str, ...] = ()
     ds_requant: str = ""
 
@@ -117,6 +119,7 @@ def conv_cost(shape: ConvShape, factors: ConvFactors) -> Resources:
             bits = _CODE_BITS + coefficient("add_growth_bits")
     if shape.skip:
         cost += priced("adder_lut_per_bit", lanes * bits)
+        cost += total(factor_cost((factor,)) * lanes for factor in shape.skip_factors)
     return cost
 
 

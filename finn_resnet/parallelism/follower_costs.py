@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from finn_resnet.boards import Resources
-from finn_resnet.custom_ops import OutputDMA, StreamAdd, StreamFork, StreamPool, StreamRequant
+from finn_resnet.custom_ops import (
+    OutputDMA,
+    StreamAdd,
+    StreamFork,
+    StreamPool,
+    StreamRequant,
+    StreamResize,
+)
 from finn_resnet.custom_ops.base import SearchRole
 from finn_resnet.parallelism.costs import costs
 from finn_resnet.parallelism.stream_task_cost import (
@@ -16,6 +25,7 @@ from finn_resnet.parallelism.stream_task_cost import (
     output_dma_cycles,
     pool_cost,
     requant_task_cost,
+    resize_cost,
     stream_cycles,
 )
 from finn_resnet.transformation.stream_profile import StreamProfile
@@ -39,7 +49,8 @@ def fork(op: StreamFork, picture: Picture, profile: StreamProfile) -> CyclesAndC
 @costs("StreamAdd")
 def add(op: StreamAdd, picture: Picture, profile: StreamProfile) -> CyclesAndCost:
     """Sum and requantiser."""
-    return stream_cycles(picture, profile), add_cost(picture, profile, op.get_nodeattr("requant"))
+    cost = add_cost(picture, profile, op.get_nodeattr("requant"), op.factors_of_operands())
+    return stream_cycles(picture, profile), cost
 
 
 @costs("StreamRequant")
@@ -55,6 +66,14 @@ def global_pool(op: StreamPool, picture: Picture, profile: StreamProfile) -> Cyc
     fh, fw, kind, map_ = op.attrs("fh", "fw", "kind", "requant")
     cost = pool_cost(picture, profile, kind=kind, taps=fh * fw, windowed=False, requant=map_)
     return stream_cycles(picture, profile), cost
+
+
+@costs("StreamResize")
+def resize(op: StreamResize, picture: Picture, profile: StreamProfile) -> CyclesAndCost:
+    """Tokens of the larger picture; the memory of a row."""
+    rows, columns = op.attrs("rows", "columns")
+    larger = replace(picture, h=picture.h * rows, w=picture.w * columns)
+    return stream_cycles(larger, profile), resize_cost(picture, profile)
 
 
 @costs("StreamWidthAdapter", SearchRole.ADAPTER)

@@ -20,11 +20,11 @@ from typing import Any
 
 from finn_resnet.boards import RESOURCE_NAMES, Board, Resources
 from finn_resnet.errors import UserError, did_you_mean
-from finn_resnet.parallelism.candidates import search_space, useful_factors
+from finn_resnet.parallelism.candidates import search_space, useful_factors, with_buffer_style
 from finn_resnet.parallelism.choice_problem import ChoiceProblem
 from finn_resnet.parallelism.conv_cost import multiplier_cost
 from finn_resnet.parallelism.costed_network import CostedNetwork
-from finn_resnet.parallelism.engine_model import ConvEngine, EngineFactors
+from finn_resnet.parallelism.engine_model import ConvEngine, EngineFactors, InputEngine
 
 DEFAULT_CAPS = {"dsp": 1.0, "lut": 0.7, "ff": 0.9, "bram36": 0.9, "uram": 0.9}
 # Share of what the caps allow that `full` mode keeps for the streams, which are sized later.
@@ -197,7 +197,12 @@ class ParallelismSearch:
     def _limits(self) -> list[int]:
         """Cycle counts worth trying, ascending: those convolutions can have, and the slowest."""
         values = {engine.cycles(EngineFactors()) for engine in self._network.engines}
-        for engine in self._network.engines:
+        for index, engine in enumerate(self._network.engines):
+            # In a tiny picture the last step of window rows, or the output's last beat, may count.
+            slowest = EngineFactors()
+            if not isinstance(engine, InputEngine):
+                slowest = with_buffer_style(engine.window, slowest, self._space)
+            values |= {engine.cycles(slowest), self._network.follower_cycles(index, slowest)}
             if isinstance(engine, ConvEngine):
                 values |= _conv_cycle_counts(engine)
         return sorted(values)

@@ -85,6 +85,7 @@ def conv_shape(model: Any, node: NodeProto) -> ConvShape:
         packing=packing,
         signed_codes=codes.signed,
         skip=op.has_skip,
+        skip_factors=op.join_factors() if op.has_skip else (),
         requants=tuple(requants),
         **downsample,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from finn_resnet.boards import Resources, total
 from finn_resnet.parallelism.coefficients import coefficient, keeps_costs, priced
@@ -31,8 +32,8 @@ def _stage_cost(stage: dict, in_bits: int, copies: int, channel_groups: int) -> 
     if kind == "affine":
         per_channel = len(stage["mult"]) > 1 or len(stage["add"]) > 1
         constant_bits = _bits(stage["mult"]) + _bits(stage["add"])
-        multipliers = coefficient("affine_requant_dsp") * (1 + (in_bits > _DSP_ADDEND_BITS))
-        arithmetic = Resources(dsp=multipliers) + priced("affine_requant_lut")
+        wide = 1 + (in_bits > _DSP_ADDEND_BITS)
+        arithmetic = factor_cost(stage["mult"]) * wide + priced("affine_requant_lut")
         return arithmetic * copies + _constants(per_channel, constant_bits, copies, channel_groups)
     if kind == "threshold":
         levels = max(len(row) for row in stage["thresholds"])
@@ -40,6 +41,12 @@ def _stage_cost(stage: dict, in_bits: int, copies: int, channel_groups: int) -> 
         per_channel = len(stage["thresholds"]) > 1
         return compare * copies + _constants(per_channel, levels * in_bits, copies, channel_groups)
     raise ValueError(f"requantiser stage {kind!r}")
+
+
+def factor_cost(factors: Sequence[int]) -> Resources:
+    """A multiplication by one of ``factors``, known constants: nothing for powers of two."""
+    wired = all(abs(f) & (abs(f) - 1) == 0 for f in factors)
+    return Resources(dsp=0 if wired else coefficient("affine_requant_dsp"))
 
 
 def _constants(per_channel: bool, bits: int, copies: int, channel_groups: int) -> Resources:

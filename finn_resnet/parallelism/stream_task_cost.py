@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, gcd
 
-from finn_resnet.boards import Resources
+from finn_resnet.boards import Resources, total
 from finn_resnet.parallelism.coefficients import coefficient, keeps_costs, priced
-from finn_resnet.parallelism.memory_cost import lutram_lut
-from finn_resnet.parallelism.requant_cost import requant_cost
+from finn_resnet.parallelism.memory_cost import bram36_count, lutram_lut
+from finn_resnet.parallelism.requant_cost import factor_cost, requant_cost
 from finn_resnet.transformation.stream_profile import StreamProfile
+
+_LARGEST_LUT_BANK = 1024
 
 
 @dataclass(frozen=True)
@@ -110,11 +112,14 @@ def fork_cost(copies: int) -> Resources:
 
 
 @keeps_costs
-def add_cost(picture: Picture, profile: StreamProfile, requant: str) -> Resources:
-    """An element-wise addition with requantisation of the sum."""
+def add_cost(
+    picture: Picture, profile: StreamProfile, requant: str, factors: tuple[int, ...] = ()
+) -> Resources:
+    """An element-wise addition with requantisation of the sum of operands times ``factors``."""
     copies = profile.lanes * profile.ch_par
     bits = picture.code_bits + coefficient("add_growth_bits")
     adders = priced("adder_lut_per_bit", copies * bits) + Resources(ff=copies * bits)
+    adders += total(factor_cost((factor,)) * copies for factor in factors)
     groups = ceil(picture.ch / profile.ch_par)
     return _task() + adders + requant_cost(requant, bits, copies, groups)
 
@@ -152,6 +157,23 @@ def pool_cost(
         cost += Resources(lut=lutram_lut(groups, profile.ch_par * bits))
     outputs = profile.ch_par * (profile.lanes if windowed else 1)
     return cost + requant_cost(requant, bits, outputs, groups)
+
+
+@keeps_costs
+def resize_cost(picture: Picture, profile: StreamProfile) -> Resources:
+    """An enlargement: the memory of one input row and the selection of its columns.
+
+    A bank (every ``lanes``-th column) of more than 1024 bits lies in block RAM.
+    """
+    depth = ceil(picture.w / profile.lanes) * ceil(picture.ch / profile.ch_par)
+    width = stream_bits(picture, profile)
+    if depth * width > _LARGEST_LUT_BANK:
+        bank = Resources(bram36=bram36_count(depth, width))
+    else:
+        bank = Resources(lut=lutram_lut(depth, width))
+    selected = profile.lanes * width * profile.lanes if profile.lanes > 1 else width
+    cost = _task() + bank * profile.lanes + Resources(ff=profile.lanes * width)
+    return cost + priced("adapter_lut_per_selected_bit", selected)
 
 
 def dma_cycles(picture: Picture, profile: StreamProfile, code_bytes: int, beat_bytes: int) -> int:

@@ -20,6 +20,7 @@ from finn_resnet.transformation.graph_edit import (
     require_hardware_graph,
     sort_nodes,
 )
+from finn_resnet.transformation.lookahead import lookahead
 
 
 class AbsorbForm(Enum):
@@ -40,8 +41,8 @@ class AbsorbAddIntoAccumulator(Transformation):
     """The skip value enters the second convolution's task, so no addition node is left.
 
     ``form="exact"`` (default): without a Quant between convolution and addition the skip value
-    initialises the accumulator, as in the paper; with one, both roundings stay, in the
-    convolution's epilogue. Codes never change.
+    initialises the accumulator, as in the paper; with one, or where the operands have multipliers,
+    the addition happens in the convolution's epilogue. Codes never change.
 
     ``form="accumulator"``: the paper's form everywhere. Where a Quant stood in between its rounding
     disappears, which can change codes; `changed_nodes` then lists those convolutions, and
@@ -66,12 +67,16 @@ class AbsorbAddIntoAccumulator(Transformation):
     def _absorb(self, model: ModelWrapper, add: NodeProto, operand: int) -> None:
         conv = model.find_producer(add.input[operand])
         op, addition = as_op(conv), as_op(add)
-        shifts = addition.attrs("shift_a", "shift_b")
+        shifts, mults = addition.attrs("shift_a", "shift_b"), addition.attrs("mult_a", "mult_b")
         acc_shift, skip_shift = shifts[operand], shifts[1 - operand]
         before, after = op.requantiser(), addition.requantiser()
-        merged = None if self.form is AbsorbForm.EXACT else _paper_form(before, after)
+        plain = mults == (1, 1)
+        merged = None
+        if plain and self.form is AbsorbForm.ACCUMULATOR:
+            merged = _paper_form(before, after)
         # A Quant that changes no reachable code is a tensor all the same: seen before the sum.
-        if before.is_identity and not fused_tensors(op):
+        # An accumulator takes no multiplier: every partial sum would need one.
+        if plain and before.is_identity and not fused_tensors(op):
             op.set_nodeattr("skip", "accumulator")
         elif merged is not None:
             op.set_nodeattr("skip", "accumulator")
@@ -82,6 +87,8 @@ class AbsorbAddIntoAccumulator(Transformation):
             op.set_nodeattr("pre_requant", before.to_json())
         op.set_nodeattr("acc_shift", acc_shift)
         op.set_nodeattr("skip_shift", skip_shift)
+        op.set_nodeattr("acc_mult", mults[operand])
+        op.set_nodeattr("skip_mult", mults[1 - operand])
         op.set_nodeattr("requant", after.to_json())
         self._move_records(op, addition, conv.output[0], before, merged is not None)
         tensor = conv.output[0]
@@ -102,16 +109,16 @@ class AbsorbAddIntoAccumulator(Transformation):
 def _absorbing_operand(model: ModelWrapper, add: NodeProto) -> int | None:
     """Index of the operand whose convolution takes the addition: the one computed last.
 
-    A convolution shifts its operands but has no multipliers for them.
+    A convolution whose skip data came later than its windows would hold up its own window buffer.
     """
-    if as_op(add).attrs("mult_a", "mult_b") != (1, 1):
-        return None
-    candidates = []
+    candidates, ahead = [], lookahead(model)
     for index, tensor in enumerate(add.input):
         conv = producer_of(model, tensor, "StreamConv")
         if conv is None or list(conv.output).index(tensor) or only_reader(model, tensor) is None:
             continue
         other = add.input[1 - index]
+        if ahead[tensor] < ahead[other]:
+            continue
         if not as_op(conv).has_skip and not _comes_from(model, other, conv):
             candidates.append((_depth(model, conv), index))
     return max(candidates)[1] if candidates else None

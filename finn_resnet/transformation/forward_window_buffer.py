@@ -18,6 +18,7 @@ from finn_resnet.transformation.graph_edit import (
     require_hardware_graph,
     sort_nodes,
 )
+from finn_resnet.transformation.lookahead import forward_lag, lookahead
 
 
 class ForwardWindowBuffer(Transformation):
@@ -26,6 +27,9 @@ class ForwardWindowBuffer(Transformation):
     The fork's skip branch is removed; the long branch's window buffer forwards its input once it
     has left the last slice, so the skip buffer shrinks by that window buffer's size
     (before: [iw0 (rh0 - 1) + rw0] ich0, after: [(fh1 - 1) iw1 + fw1 - 1] ich1; eq. 22-27).
+
+    A long branch whose later windows read less far ahead than that buffer holds back (a single
+    convolution, one before a 1x1) would wait for its own skip data: it is left as it is.
     """
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
@@ -42,13 +46,17 @@ class ForwardWindowBuffer(Transformation):
 def _match(model: ModelWrapper, fork: NodeProto) -> tuple[Branch, Branch] | None:
     """(long branch, skip branch): the skip reaches a join that the long branch's conv reaches."""
     branches = branches_of(model, fork)
+    ahead = lookahead(model)
     for long in branches:
         if long.conv is None or as_op(long.window).get_nodeattr("forward"):
             continue
+        forwarded = ahead.get(fork.input[0], 0) + forward_lag(long.window)
         for skip in branches:
             if skip is not long and skip.window is None:
                 join = _join_of(model, skip.copy)
-                if join is not None and _reaches(model, long.conv, join):
+                if join is None or max(ahead.get(name, 0) for name in join.input) < forwarded:
+                    continue
+                if _reaches_through_another(model, long.conv, join):
                     return long, skip
     return None
 
@@ -65,16 +73,18 @@ def _join_of(model: ModelWrapper, tensor: str) -> NodeProto | None:
     return reader.node if joins else None
 
 
-def _reaches(model: ModelWrapper, start: NodeProto, goal: NodeProto) -> bool:
-    pending, seen = [start], set()
+def _reaches_through_another(model: ModelWrapper, start: NodeProto, goal: NodeProto) -> bool:
+    """Whether a way from ``start`` to ``goal`` passes a window buffer."""
+    pending, seen = [(start, False)], set()
     while pending:
-        node = pending.pop()
-        if node == goal:
+        node, passed = pending.pop()
+        passed = passed or node.op_type == "WindowBuffer"
+        if node == goal and passed:
             return True
         for tensor in node.output:
-            if tensor not in seen:
-                seen.add(tensor)
-                pending.extend(reader.node for reader in readers(model, tensor))
+            if (tensor, passed) not in seen:
+                seen.add((tensor, passed))
+                pending.extend((reader.node, passed) for reader in readers(model, tensor))
     return False
 
 

@@ -33,6 +33,17 @@ def test_fork_and_add(tmp_path):
     assert_bit_exact(graph, tmp_path, sanitise=True)
 
 
+def test_resize(tmp_path):
+    """Factors and lanes that divide each other or not, ragged column groups and channels."""
+    graph = StreamGraph(6)
+    layouts = [(1, 1), (2, 3), (3, 2), (4, 5), (5, 5), (1, 5)]
+    factors = [(2, 2), (1, 3), (3, 1), (2, 5), (4, 2), (2, 3)]
+    for index, ((lanes, ch_par), (rows, columns)) in enumerate(zip(layouts, factors, strict=True)):
+        x = graph.input((3, 5, 5), (INT8, UINT8)[index % 2], lanes=lanes, ch_par=ch_par)
+        graph.output(graph.resize(f"resize{index}", x, rows, columns))
+    assert_bit_exact(graph, tmp_path, sanitise=True)
+
+
 def test_width_adapters_between_all_layouts(tmp_path):
     graph = StreamGraph(2)
     layouts = [(1, 1), (2, 3), (3, 5), (4, 7), (6, 2)]

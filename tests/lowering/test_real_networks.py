@@ -139,6 +139,21 @@ def preprocessing(net: Net) -> str:
     return net.q(net.c(net.q(x, 0.03)), 0.1)
 
 
+def resize(net: Net, x: str, *, sizes: object = None, scales: object = None, **modes: str) -> str:
+    given = [x, "", "" if scales is None else net.constant(scales)]
+    if sizes is not None:
+        given.append(net.constant(sizes, np.int64))
+    return net.node("Resize", given, **{"mode": "nearest", **modes})
+
+
+def enlarged(net: Net) -> str:
+    """By sizes with the defaults, behind arithmetic; by scales as PyTorch's Upsample exports it."""
+    x = resize(net, net.node("Relu", [net.c(net.q("image", 0.03))]), sizes=[1, 4, 12, 18])
+    x = net.q(net.node("MaxPool", [net.q(x, 0.05)], kernel_shape=[2, 3], strides=[2, 3]), 0.06)
+    modes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return net.q(net.c(resize(net, x, scales=[1, 1, 2, 1], **modes)), 0.1)
+
+
 KINDS: dict[str, tuple[Callable[[Net], str], list[int]]] = {
     "equal float scales": (lambda net: residual(net, 0.03, 0.03, 0.04), SHAPE),
     "whole ratio": (lambda net: residual(net, 0.03, 0.06, 0.045), SHAPE),
@@ -162,6 +177,7 @@ KINDS: dict[str, tuple[Callable[[Net], str], list[int]]] = {
     ),
     "kernel wider than the picture": (wide_kernel, [1, 4, 2, 2]),
     "preprocessing": (preprocessing, SHAPE),
+    "nearest Resize": (enlarged, [1, 4, 12, 6]),
     "float output bias": (
         lambda net: net.c(net.q("image", 0.03), bias=[0.1, -0.2, 0.3, 0.05]), SHAPE,
     ),
@@ -222,6 +238,15 @@ def test_integer_nhwc_input_and_softmax_stay_on_the_host() -> None:
 REFUSED = {
     "along the width": lambda net, x: net.node("Add", [x, net.constant([1.0, 2, 3, 4, 5, 6])]),
     "scale along the kernel": lambda net, x: net.c(x, scale=[0.01, 0.02, 0.01]),
+    "interpolation": lambda net, x: resize(net, x, scales=[1, 1, 2, 2], mode="linear"),
+    "a fraction": lambda net, x: resize(net, x, scales=[1, 1, 1.5, 1.5]),
+    "rounded up": lambda net, x: resize(
+        net,
+        x,
+        scales=[1, 1, 2, 2],
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="ceil",
+    ),
     "QLinearConv": lambda net, x: net.node("QLinearConv", [x, *[net.constant(1.0)] * 7]),
 }
 

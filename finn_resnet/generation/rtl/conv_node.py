@@ -77,8 +77,8 @@ def _weights(node: NodeContext, operand: str, mem_style: str) -> Range | str:
 def _skip(node: NodeContext) -> Skip | None:
     if not node.op.has_skip:
         return None
-    shifts = node.op.attrs("acc_shift", "skip_shift")
-    return Skip(node.op.get_nodeattr("skip"), node.edge("skip").codes, *shifts)
+    factors = node.op.attrs("acc_shift", "skip_shift", "acc_mult", "skip_mult")
+    return Skip(node.op.get_nodeattr("skip"), node.edge("skip").codes, *factors)
 
 
 def _convolution(

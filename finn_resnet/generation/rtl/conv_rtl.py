@@ -24,12 +24,14 @@ _SKIP_CODES = {"none": 0, "accumulator": 1, "epilogue": 2}
 @dataclass(frozen=True)
 class Skip:
     """The skip input: form (accumulator or epilogue), codes, shifts and, in the epilogue,
-    what the accumulator goes through before the addition."""
+    multipliers of the code that the accumulator becomes and of the skip code."""
 
     form: str
     codes: Range
     acc_shift: int
     skip_shift: int
+    acc_mult: int = 1
+    skip_mult: int = 1
 
 
 @dataclass(frozen=True)
@@ -242,8 +244,9 @@ class _BranchCircuit:
         branch, (signal, codes) = self._branch, code
         bits = signed_bits(branch.total.including(0))
         name = self._circuit.wire("total", bits, signed=True)
-        width = signed_bits(codes)
-        wide = self._circuit.wire("joined", width, shifted(signal, codes, width, 0), signed=True)
+        width = signed_bits(codes.times(branch.skip.acc_mult).including(0))
+        product = f"{shifted(signal, codes, width, 0)} * {width}'sd{branch.skip.acc_mult}"
+        wide = self._circuit.wire("joined", width, product, signed=True)
         initial = self._skip_value(place, bits, time - 1)
         self._adder(name, (wide, width), bits, initial, time, 1, branch.skip.acc_shift)
         return name
@@ -283,7 +286,7 @@ class _BranchCircuit:
             "skip_code", codes.bits, f"skip_data[{lane}][{entry * codes.bits}+:{codes.bits}]"
         )
         late = self._circuit.delayed(raw, codes.bits, time)
-        return shifted(late, codes, bits, skip.skip_shift)
+        return f"({shifted(late, codes, bits, skip.skip_shift)}) * {bits}'sd{skip.skip_mult}"
 
     def _output(self, codes: dict[tuple[int, int], tuple[str, Range]]) -> str:
         """Tokens into the output's FIFOs; the signal of each column's room."""
