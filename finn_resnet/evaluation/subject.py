@@ -76,11 +76,11 @@ def labelled_images(source: str, data: str | Path, count: int | None) -> Labelle
     """
     from finn_resnet.importing import load_model
     from finn_resnet.training.data import load_test_images
+    from finn_resnet.verification.images import picture_shape
 
     model = load_model(model_file(source))
-    _, channels, height, width = model.get_tensor_shape(model.graph.input[0].name)
     outputs = math.prod(model.get_tensor_shape(model.graph.output[0].name)[1:])
-    found = load_test_images(data, (height, width, channels), outputs)
+    found = load_test_images(data, picture_shape(model), outputs)
     if count is not None and count > len(found):
         raise UserError(f"{data} holds {len(found)} test images, {count} are wanted; ask for fewer")
     return found.first(count or len(found))

@@ -19,8 +19,9 @@ import numpy as np
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.numerics.requantiser import AffineStage, Stage, ThresholdStage
 
-MAX_SHIFT = 32
-"""Largest shift tried: products of a 26-bit accumulator then still fit 64 bits."""
+MAX_SHIFT = 48
+MAX_PRODUCT_BITS = 62
+"""Largest shift tried, and the widest product: sums with an offset then still fit 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +91,10 @@ def fit_affine(steps: StepFunction) -> AffineStage | None:
     slopes = [_best_slope(steps, channel) for channel in range(len(steps.sign))]
     if any(slope is None for slope in slopes):
         return None
-    outputs = steps.outputs
+    outputs, steepest = steps.outputs, max(slopes)
     for shift in range(MAX_SHIFT + 1):
+        if int(steepest * 2**shift).bit_length() + steps.inputs.bits > MAX_PRODUCT_BITS:
+            break
         mult, add = [], []
         for channel, slope in enumerate(slopes):
             pair = _integer_pair(steps, channel, slope, shift)

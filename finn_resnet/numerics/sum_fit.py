@@ -25,8 +25,9 @@ from finn_resnet.numerics.ranges import Range
 from finn_resnet.numerics.requantiser import AffineStage
 
 _MOST_COMBINATIONS = 1 << 17
-_MOST_BITS = 20
-_LARGEST_SHIFT = 30
+_MOST_BITS = 26
+"""Of a multiplier: with a code of up to 17 bits its product is that of one DSP."""
+_LARGEST_SHIFT = 40
 
 
 @dataclass(frozen=True)

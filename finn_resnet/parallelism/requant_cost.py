@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from math import ceil, prod
 
 from finn_resnet.boards import Resources, total
 from finn_resnet.parallelism.coefficients import coefficient, keeps_costs, priced
 from finn_resnet.parallelism.memory_cost import rom_cost
 
-_DSP_ADDEND_BITS = 27
+_DSP_BITS = (27, 18)
 
 
 @keeps_costs
@@ -32,8 +33,9 @@ def _stage_cost(stage: dict, in_bits: int, copies: int, channel_groups: int) -> 
     if kind == "affine":
         per_channel = len(stage["mult"]) > 1 or len(stage["add"]) > 1
         constant_bits = _bits(stage["mult"]) + _bits(stage["add"])
-        wide = 1 + (in_bits > _DSP_ADDEND_BITS)
-        arithmetic = factor_cost(stage["mult"]) * wide + priced("affine_requant_lut")
+        sizes = sorted((in_bits, _bits(stage["mult"])), reverse=True)
+        parts = prod(ceil(size / bits) for size, bits in zip(sizes, _DSP_BITS, strict=True))
+        arithmetic = factor_cost(stage["mult"]) * parts + priced("affine_requant_lut")
         return arithmetic * copies + _constants(per_channel, constant_bits, copies, channel_groups)
     if kind == "threshold":
         levels = max(len(row) for row in stage["thresholds"])

@@ -33,9 +33,9 @@ def verification_images(model: ModelWrapper, cfg: BuildConfig) -> ImageSet:
     """
     count = cfg.verify_num_images or DEFAULT_COUNT
     model_name = f"model input '{model.graph.input[0].name}'"
-    check_memory(model_name, count, _picture_shape(model), _BYTES_EACH)
+    check_memory(model_name, count, picture_shape(model), _BYTES_EACH)
     if cfg.verify_images is None:
-        return ImageSet(_default_images(_picture_shape(model), count), None)
+        return ImageSet(_default_images(picture_shape(model), count), None)
     return fitting_images(model, cfg.verify_images, count)
 
 
@@ -45,7 +45,7 @@ def fitting_images(model: ModelWrapper, path: str | Path, count: int | None) -> 
     Raises:
         UserError: the set is unreadable, too small, or of another picture size.
     """
-    image_set, shape = load_image_set(path, count), _picture_shape(model)
+    image_set, shape = load_image_set(path, count), picture_shape(model)
     if image_set.images.shape[1:] != shape:
         raise UserError(
             f"image set '{path}' holds pictures {list(image_set.images.shape[1:])}, the model "
@@ -54,7 +54,7 @@ def fitting_images(model: ModelWrapper, path: str | Path, count: int | None) -> 
     return image_set
 
 
-def _picture_shape(model: ModelWrapper) -> tuple[int, int, int]:
+def picture_shape(model: ModelWrapper) -> tuple[int, int, int]:
     """Height, width and channels of the model's input."""
     shape = model.get_tensor_shape(model.graph.input[0].name)[1:]
     if len(shape) == 1:
