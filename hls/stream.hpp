@@ -26,27 +26,13 @@ T read_ref(hls::stream<T>& s) {
 
 }  // namespace fr
 
-/// Initialiser of a stream declaration: its name and depth in simulation, nothing in synthesis.
-#  define FR_NAMED(name, depth)
-#  define FR_NAMED_LIST(...)
-#  define FR_NAMED_ARRAY1(name, depth)
-#  define FR_NAMED_ARRAY2(name, depth)
-#  define FR_NAMED_ARRAY3(name, depth)
-#  define FR_NAMED_ARRAY4(name, depth)
-#  define FR_NAMED_ARRAY5(name, depth)
-#  define FR_NAMED_ARRAY6(name, depth)
-#  define FR_NAMED_ARRAY7(name, depth)
-#  define FR_NAMED_ARRAY8(name, depth)
-#  define FR_NAMED_ARRAY9(name, depth)
-#  define FR_NAMED_ARRAY10(name, depth)
-#  define FR_NAMED_ARRAY11(name, depth)
-#  define FR_NAMED_ARRAY12(name, depth)
-#  define FR_NAMED_ARRAY13(name, depth)
-#  define FR_NAMED_ARRAY14(name, depth)
-#  define FR_NAMED_ARRAY15(name, depth)
-#  define FR_NAMED_ARRAY16(name, depth)
+/// After a stream's declaration: its name and depth in simulation, nothing in synthesis.
+#  define FR_NAMED(stream, depth)
 
 #else
+
+#  include <cstddef>
+#  include <string>
 
 #  ifdef FR_TIMED
 #    include "simulation/timed_stream.hpp"
@@ -61,59 +47,21 @@ const T& read_ref(stream<T>& s) {
   return s.read_ref();
 }
 
+template <class T>
+void name_stream(stream<T>& s, const char* name, std::size_t depth) {
+  s.set_name(name, depth);
+}
+
+/// Lane l of an array of streams is named "<name>_<l>".
+template <class T, std::size_t kLanes>
+void name_stream(stream<T> (&lanes)[kLanes], const char* name, std::size_t depth) {
+  for (std::size_t l = 0; l < kLanes; ++l) {
+    lanes[l].set_name(std::string(name) + "_" + std::to_string(l), depth);
+  }
+}
+
 }  // namespace fr
 
-// Lane l of an array of streams is named "<name>_<l>". Macros, because the elements must be built
-// in place (a stream cannot be copied) and the synthesis build must see a plain declaration.
-#  define FR_LANES1(name, depth) {name "_0", depth}
-#  define FR_LANES2(name, depth) \
-    FR_LANES1(name, depth), { name "_1", depth }
-#  define FR_LANES3(name, depth) \
-    FR_LANES2(name, depth), { name "_2", depth }
-#  define FR_LANES4(name, depth) \
-    FR_LANES3(name, depth), { name "_3", depth }
-#  define FR_LANES5(name, depth) \
-    FR_LANES4(name, depth), { name "_4", depth }
-#  define FR_LANES6(name, depth) \
-    FR_LANES5(name, depth), { name "_5", depth }
-#  define FR_LANES7(name, depth) \
-    FR_LANES6(name, depth), { name "_6", depth }
-#  define FR_LANES8(name, depth) \
-    FR_LANES7(name, depth), { name "_7", depth }
-#  define FR_LANES9(name, depth) \
-    FR_LANES8(name, depth), { name "_8", depth }
-#  define FR_LANES10(name, depth) \
-    FR_LANES9(name, depth), { name "_9", depth }
-#  define FR_LANES11(name, depth) \
-    FR_LANES10(name, depth), { name "_10", depth }
-#  define FR_LANES12(name, depth) \
-    FR_LANES11(name, depth), { name "_11", depth }
-#  define FR_LANES13(name, depth) \
-    FR_LANES12(name, depth), { name "_12", depth }
-#  define FR_LANES14(name, depth) \
-    FR_LANES13(name, depth), { name "_13", depth }
-#  define FR_LANES15(name, depth) \
-    FR_LANES14(name, depth), { name "_14", depth }
-#  define FR_LANES16(name, depth) \
-    FR_LANES15(name, depth), { name "_15", depth }
-
-#  define FR_NAMED(name, depth) {name, depth}
-#  define FR_NAMED_LIST(...) {__VA_ARGS__}
-#  define FR_NAMED_ARRAY1(name, depth) {FR_LANES1(name, depth)}
-#  define FR_NAMED_ARRAY2(name, depth) {FR_LANES2(name, depth)}
-#  define FR_NAMED_ARRAY3(name, depth) {FR_LANES3(name, depth)}
-#  define FR_NAMED_ARRAY4(name, depth) {FR_LANES4(name, depth)}
-#  define FR_NAMED_ARRAY5(name, depth) {FR_LANES5(name, depth)}
-#  define FR_NAMED_ARRAY6(name, depth) {FR_LANES6(name, depth)}
-#  define FR_NAMED_ARRAY7(name, depth) {FR_LANES7(name, depth)}
-#  define FR_NAMED_ARRAY8(name, depth) {FR_LANES8(name, depth)}
-#  define FR_NAMED_ARRAY9(name, depth) {FR_LANES9(name, depth)}
-#  define FR_NAMED_ARRAY10(name, depth) {FR_LANES10(name, depth)}
-#  define FR_NAMED_ARRAY11(name, depth) {FR_LANES11(name, depth)}
-#  define FR_NAMED_ARRAY12(name, depth) {FR_LANES12(name, depth)}
-#  define FR_NAMED_ARRAY13(name, depth) {FR_LANES13(name, depth)}
-#  define FR_NAMED_ARRAY14(name, depth) {FR_LANES14(name, depth)}
-#  define FR_NAMED_ARRAY15(name, depth) {FR_LANES15(name, depth)}
-#  define FR_NAMED_ARRAY16(name, depth) {FR_LANES16(name, depth)}
+#  define FR_NAMED(stream, depth) ::fr::name_stream(stream, #stream, depth)
 
 #endif

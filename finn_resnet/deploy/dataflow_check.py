@@ -24,9 +24,9 @@ from finn_resnet.deploy.cpp_source import (
 from finn_resnet.generation.project_file import Project, load_project
 
 _DECLARATION = re.compile(
-    r"fr::stream<(?P<type>.+?)>\s+(?P<name>\w+)\s*(?:\[(?P<lanes>\d+)\])?\s*FR_NAMED\w*\s*\(.*\)\s*",
-    re.DOTALL,
+    r"fr::stream<(?P<type>.+?)>\s+(?P<name>\w+)\s*(?:\[(?P<lanes>\d+)\])?\s*", re.DOTALL
 )
+_NAMING = re.compile(r"FR_NAMED\(\s*(?P<name>\w+),\s*\d+\)")
 _TASK = re.compile(r'FR_TASK\(\s*"(?P<name>\w+)"\s*,(?P<call>.*)\)', re.DOTALL)
 _STREAM_ARGUMENT = re.compile(r"(?P<name>\w+)\s*(?:\[\s*(?P<lane>\d+)\s*\])?")
 
@@ -140,11 +140,15 @@ class _TopCheck:
 
     def _statement(self, statement: str) -> None:
         declared, task = stream_declaration(statement), task_call(statement)
+        naming = _NAMING.fullmatch(statement)
         if declared:
             lanes = declared["lanes"]
             self._declare(declared["name"], int(lanes) if lanes else None)
         elif task:
             self._task(task["name"], task["call"].strip())
+        elif naming:
+            if naming["name"] not in self._lanes:
+                self._found.append(f"'{naming['name']}' is named, but is no declared stream")
         elif statement not in ("", "FR_DATAFLOW_END()"):
             self._found.append(
                 f"statement '{_short(statement)}' is neither a stream declaration nor a task"

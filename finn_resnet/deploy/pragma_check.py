@@ -178,7 +178,7 @@ def _variable_faults(
     # Members, named with a trailing underscore, may be declared below the method.
     where = text if base.endswith("_") else before
     # A type, a name and what may follow a declared name.
-    declared = re.search(rf"[\w>&*]\s+{re.escape(base)}\s*(?:\[|=|;|\{{|FR_NAMED)", where)
+    declared = re.search(rf"[\w>&*]\s+{re.escape(base)}\s*(?:\[|=|;|\{{)", where)
     if base and not declared and base not in {p.name for p in owner.parameters}:
         yield f"'{name}' names variable '{variable}', which is not declared before it"
     if base and name == "stream" and not re.search(rf"stream<[^;]*>\s+{re.escape(base)}\b", before):

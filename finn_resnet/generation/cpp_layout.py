@@ -7,8 +7,7 @@ _CONTINUATION = 4
 
 
 def wrap_code(text: str) -> str:
-    """Break lines longer than `LINE`: after a comma, before a stream's initialiser, or else after
-    an opening bracket.
+    """Break lines longer than `LINE`: after a comma, or else after an opening bracket.
 
     Preprocessor lines and comments stay as they are.
     """
@@ -35,8 +34,5 @@ def _break_point(line: str, indent: int) -> int | None:
     comma = line.rfind(", ", indent + 1, LINE)
     if comma > 0:
         return comma + 1
-    initialiser = line.find(" FR_NAMED", indent + 1, LINE + len(" FR_NAMED"))
-    if initialiser > 0:
-        return initialiser
     bracket = max(line.rfind(mark, indent + 1, LINE) for mark in "(<")
     return bracket + 1 if bracket > 0 else None

@@ -30,7 +30,6 @@ from finn_resnet.top_name import check_top_name
 from finn_resnet.transformation.set_stream_depths import DEPTHS_PROPERTY
 
 _TEMPLATES = ("config.hpp", "top.hpp", "top.cpp", "testbench.cpp")
-_MACRO_LANES = 16
 
 
 def generate_project(model: ModelWrapper, output_dir: str | Path, top_name: str) -> Project:
@@ -100,23 +99,17 @@ def _wrapped_braces(word: np.ndarray) -> str:
 
 
 def declaration(stream: StreamDeclaration) -> str:
-    """Declaration of a stream (array) and its depth pragma."""
+    """Declaration of a stream (array), its pragmas, its name and depth in simulation."""
     array = f"[{stream.lanes}]" if stream.lanes else ""
-    head = f"  fr::stream<{stream.token_type}> {stream.name}{array}"
-    pragma = f"#pragma HLS stream variable={stream.name} depth={stream.depth}"
+    lines = [
+        f"  fr::stream<{stream.token_type}> {stream.name}{array};",
+        f"#pragma HLS stream variable={stream.name} depth={stream.depth}",
+    ]
     if stream.storage:
-        bind = f"#pragma HLS bind_storage variable={stream.name} type=fifo impl={stream.storage}"
-        pragma += f"\n{bind}"
-    return f"{head} {_initialiser(stream)};\n{pragma}"
-
-
-def _initialiser(stream: StreamDeclaration) -> str:
-    if not stream.lanes:
-        return f'FR_NAMED("{stream.name}", {stream.depth})'
-    if stream.lanes <= _MACRO_LANES:
-        return f'FR_NAMED_ARRAY{stream.lanes}("{stream.name}", {stream.depth})'
-    items = [f'{{"{stream.name}_{lane}", {stream.depth}}}' for lane in range(stream.lanes)]
-    return "FR_NAMED_LIST(\n      " + ",\n      ".join(items) + ")"
+        lines.append(
+            f"#pragma HLS bind_storage variable={stream.name} type=fifo impl={stream.storage}"
+        )
+    return "\n".join([*lines, f"  FR_NAMED({stream.name}, {stream.depth});"])
 
 
 def describe_project(network: Network, top: str, directory: Path) -> Project:

@@ -27,8 +27,10 @@ from finn_resnet.schedule_check.task_unit import MARKER, PREFIX, write_task_unit
 from finn_resnet.schedule_check.trip_count import trip_count
 
 _DIVISIONS = {"udiv", "sdiv", "urem", "srem"}
+# Streams are no memories: an array of them is always divided.
 _LOCAL_ARRAY = re.compile(
-    r"(?m)^ +(?! |static |return |typedef |using )[\w:<>, ]+? (\w+)(?:\[[^\]\n]+\])+(?: = \{\})?;"
+    r"(?m)^ +(?! |static |fr::stream<|return |typedef |using )[\w:<>, ]+? (\w+)"
+    r"(?:\[[^\]\n]+\])+(?: = \{\})?;"
 )
 _GUARD = re.compile(r"(?m)^@(_ZGV\w+) = ")
 _CONSTANT = re.compile(r'(?m)^(@[\w.$]+|@"[^"]+") = [^\n=]*\bconstant\b')

@@ -35,7 +35,7 @@ _HEADER_SUFFIXES = {".hpp", ".inc", ".json"}
 _DEPTH_KEY = re.compile(rb'"depth": \d+')
 # What a native compiler does not see of a source: comments and pragmas of their own line.
 _UNSEEN_LINE = re.compile(rb"^[ \t]*(//|#pragma HLS).*$", re.MULTILINE)
-_DEPTH_IN_CPP = re.compile(rb'(?<=", )\d+(?=[)}])')
+_DEPTH_IN_CPP = re.compile(rb"(FR_NAMED\(\w+, )\d+")
 _BASE_FLAGS = ("-std=c++17", "-Wno-unknown-pragmas")
 _UNTIMED = ("-O2",)
 # Half the compilation time of -O2; a run takes a fraction of what the compilation does.
@@ -229,7 +229,7 @@ def _without_depths(path: Path) -> bytes:
     if path.suffix != ".cpp":
         return content
     words = b" ".join(_UNSEEN_LINE.sub(b"", content).split())
-    return _DEPTH_IN_CPP.sub(b"", words.replace(b"( ", b"(").replace(b"< ", b"<"))
+    return _DEPTH_IN_CPP.sub(rb"\1", words.replace(b"( ", b"(").replace(b"< ", b"<"))
 
 
 @lru_cache(maxsize=8)

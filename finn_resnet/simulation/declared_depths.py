@@ -12,14 +12,13 @@ from finn_resnet.errors import UserError
 from finn_resnet.generation.project_file import PROJECT_FILE, Project
 
 _PRAGMA = re.compile(r"^#pragma HLS stream variable=(\w+) depth=(\d+)$", re.MULTILINE)
-_NAMED = re.compile(r'FR_NAMED(?:_ARRAY\d+)?\(\s*"(\w+)",\s*(\d+)\)')
-_NAMED_LANE = re.compile(r'\{"(\w+)_\d+", (\d+)\}')
+_NAMED = re.compile(r"FR_NAMED\(\s*(\w+),\s*(\d+)\)")
 
 
 def declared_depths(source: str) -> dict[str, set[int]]:
     """Tokens by stream declaration: one number where pragma and simulation agree."""
     depths: dict[str, set[int]] = {}
-    for pattern in (_PRAGMA, _NAMED, _NAMED_LANE):
+    for pattern in (_PRAGMA, _NAMED):
         for name, depth in pattern.findall(source):
             depths.setdefault(name, set()).add(int(depth))
     return depths

@@ -29,7 +29,7 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
   virtual ~Channel() = default;
 
-  const std::string name;
+  std::string name;
   std::uint32_t number = 0;  ///< among the streams of the network
   std::uint64_t depth;       ///< in tokens
   Task* writer = nullptr;

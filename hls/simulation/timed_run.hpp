@@ -78,7 +78,7 @@ std::deque<stream<Beat>> make_ports(const std::vector<Port>& ports) {
   // A register slice: full rate, no storage to speak of.
   constexpr std::size_t kPortDepth = 2;
   std::deque<stream<Beat>> streams;
-  for (const Port& port : ports) streams.emplace_back(port.name, kPortDepth);
+  for (const Port& port : ports) streams.emplace_back().set_name(port.name, kPortDepth);
   return streams;
 }
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "simulation/channel.hpp"
@@ -19,14 +21,17 @@ template <class T>
 class stream final : public sim::Channel {
  public:
   /// Vitis HLS's depth for a stream without a pragma.
-  stream() : stream("(unnamed)", 2) {}
-
-  [[gnu::noinline]] stream(const char* stream_name, std::size_t depth)
-      : Channel(stream_name, sim::Scheduler::instance().settings.depth(stream_name, depth)) {
+  [[gnu::noinline]] stream() : Channel("(unnamed)", 2) {
     sim::Scheduler::instance().add_channel(this);
   }
 
   [[gnu::noinline]] ~stream() override { sim::Scheduler::instance().remove_channel(this); }
+
+  /// Before the first token; the run's settings may name another depth than the built one.
+  void set_name(std::string stream_name, std::uint64_t built) {
+    depth = sim::Scheduler::instance().settings.depth(stream_name, built);
+    name = std::move(stream_name);
+  }
 
   T read() { return read_ref(); }
 

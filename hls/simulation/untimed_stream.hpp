@@ -20,19 +20,19 @@ template <class T>
 class stream final : public sim::StreamBase {
  public:
   stream() = default;
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
 
   /// `depth` bounds the stream in hardware and in the cycle-level simulation only.
-  stream(const char* stream_name, std::size_t /*depth*/) : registered_(true) {
-    name = stream_name;
+  void set_name(std::string stream_name, std::size_t /*depth*/) {
+    registered_ = true;
+    name = std::move(stream_name);
     sim::RetainedBuffer& kept = sim::Network::instance().retained(name);
     storage_ = std::move(kept.memory);
     adopt(kept.capacity, 0);
     kept.capacity = 0;
     sim::Network::instance().add(this);
   }
-
-  stream(const stream&) = delete;
-  stream& operator=(const stream&) = delete;
 
   ~stream() override {
     if (!registered_) return;

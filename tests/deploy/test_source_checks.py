@@ -80,6 +80,7 @@ def edit(path, pattern: str, replacement: str) -> None:
         # Something that is no declaration and no call.
         (r"(  FR_DATAFLOW_END)", r"  int x = 0;\n\1", "neither a stream declaration nor a task"),
         (r'(  FR_TASK\("conv8", .*\n)', r"  if (true) {\n\1  }\n", "neither a stream declaration"),
+        (r"FR_NAMED\(conv8_out,", "FR_NAMED(renamed,", "'renamed' is named, but is no declared"),
         (r"  FR_DATAFLOW_END\(\);\n", "", "the last statement"),
         (r'"conv13_weights", conv13', '"conv8_weights", conv13', "two tasks are named"),
     ],

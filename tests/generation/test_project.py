@@ -20,6 +20,8 @@ from tests.generation.test_ap_int import every_kind_of_node
 from tests.qonnx_models import residual_network
 from tests.stream_graphs import INT8, UINT8, FusedGraph, StreamGraph, expected_codes, shift_to
 
+_STATEMENTS = ("fr::stream<", "FR_NAMED(", "FR_TASK(", "FR_DATAFLOW_END(")
+
 
 def content(folder) -> dict[str, bytes]:
     files = (path for path in folder.rglob("*") if path.is_file())
@@ -110,7 +112,7 @@ def test_top_is_in_canonical_dataflow_form(kind, tmp_path):
     body = source[source.rindex("void network(") :]
     statements = re.sub(r"^#.*$", "", body[body.index("{") + 1 : body.rindex("}")], flags=re.M)
     for statement in filter(None, map(str.strip, statements.split(";\n"))):
-        assert statement.startswith(("fr::stream<", "FR_TASK(", "FR_DATAFLOW_END(")), statement
+        assert statement.startswith(_STATEMENTS), statement
     calls = "\n".join(s for s in statements.split(";\n") if "FR_TASK(" in s)
     for stream in project.streams:
         assert f"#pragma HLS stream variable={stream.name} depth={stream.depth}" in body
@@ -136,7 +138,7 @@ def test_depths_follow_the_node(tmp_path):
     project = generate_project(model, tmp_path, "block")
     (stream,) = [s for s in project.streams if s.name == "conv0_out"]
     assert stream.depth == 37
-    assert 'FR_NAMED_ARRAY2("conv0_out", 37)' in (project.directory / "block.cpp").read_text()
+    assert "FR_NAMED(conv0_out, 37);" in (project.directory / "block.cpp").read_text()
 
 
 def test_accumulators_get_their_exact_width(tmp_path):

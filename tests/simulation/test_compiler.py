@@ -50,7 +50,7 @@ def edit(path: Path, pattern: str, replacement: str) -> None:
 def test_the_same_project_is_compiled_once_whatever_its_depths(project_dir, copy):
     executable = compile_project(project_dir, timed=True)
     built = executable.stat().st_mtime_ns
-    edit(copy / "net.cpp", r'(FR_NAMED\("conv1_weights_stream"), 2\)', r"\1, 9)")
+    edit(copy / "net.cpp", r"(FR_NAMED\(conv1_weights_stream), 2\)", r"\1, 9)")
     edit(copy / "net.cpp", r"(variable=conv1_weights_stream) depth=2", r"\1 depth=9")
     edit(copy / "net.cpp", r"UNPROVEN", "proven")
     assert compile_project(copy, timed=True) == executable

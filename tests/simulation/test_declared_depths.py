@@ -14,7 +14,7 @@ from finn_resnet.simulation.simulate import simulate_project
 
 EDITS = {
     "pragma": ("net.cpp", r"(variable=conv1_weights_stream depth)=2", r"\1=3"),
-    "declaration": ("net.cpp", r'("conv1_weights_stream"), 2\)', r"\1, 3)"),
+    "declaration": ("net.cpp", r"(FR_NAMED\(conv1_weights_stream), 2\)", r"\1, 3)"),
     "project.json": (
         "project.json",
         r'("conv1_weights_stream",\s+"lanes": 0,\s+"depth"): 2',
@@ -37,13 +37,13 @@ def stream(lanes: int, depth: int) -> StreamDeclaration:
     )
 
 
-@pytest.mark.parametrize("lanes", [0, 1, 2, 16, 17, 40])
-def test_every_form_of_a_declaration_is_read(lanes):
+@pytest.mark.parametrize("lanes", [0, 1, 40])
+def test_both_forms_of_a_declaration_are_read(lanes):
     assert declared_depths(declaration(stream(lanes, 23))) == {"s": {23}}
 
 
 def test_declarations_that_disagree_with_their_pragma():
-    text = declaration(stream(17, 23)).replace('"s_16", 23', '"s_16", 24')
+    text = declaration(stream(17, 23)).replace("(s, 23)", "(s, 24)")
     assert declared_depths(text) == {"s": {23, 24}}
 
 

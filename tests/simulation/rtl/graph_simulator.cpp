@@ -100,8 +100,8 @@ void run_graph(const Graph& graph) {
   std::deque<std::string> names;
   std::deque<fr::stream<int>> streams;
   for (const StreamShape& shape : graph.streams) {
-    names.push_back(std::to_string(streams.size()));
-    streams.emplace_back(names.back().c_str(), static_cast<std::size_t>(shape.depth));
+    const std::string name = std::to_string(streams.size());
+    streams.emplace_back().set_name(name, static_cast<std::uint64_t>(shape.depth));
   }
   std::deque<std::function<void()>> bodies;
   for (int t = 0; t < static_cast<int>(graph.tasks.size()); ++t) {
