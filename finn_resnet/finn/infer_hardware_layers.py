@@ -11,7 +11,7 @@ from qonnx.transformation.base import Transformation
 
 from finn_resnet.boards import Board
 from finn_resnet.custom_ops import DOMAIN
-from finn_resnet.finn.layers import LAYER_DOMAIN, LAYER_OPS
+from finn_resnet.finn.layers import LAYER_DOMAIN, layer_ops, register
 from finn_resnet.finn.plain_node import LAYER_NAME, streams_first
 from finn_resnet.parallelism import LayerEstimate, estimate
 
@@ -37,10 +37,11 @@ class InferHardwareLayers(Transformation):
 
     def apply(self, model: ModelWrapper) -> tuple[ModelWrapper, bool]:
         """See class."""
+        register()
         layers = estimate(model, self._board, self._clock_mhz).layers
         costs = {layer.name: layer for layer in layers}
         for node in model.graph.node:
-            if node.domain == DOMAIN and node.op_type in LAYER_OPS:
+            if node.domain == DOMAIN and node.op_type in layer_ops():
                 node.CopyFrom(_layer(model, node, costs[node.name]))
         model.set_opset_import(LAYER_DOMAIN, 1)
         return model, False

@@ -2,7 +2,8 @@
 
 FINN looks for layers nowhere else: SpecializeLayers takes ``StreamConv`` of the domain
 ``finn.custom_op.fpgadataflow`` and makes it ``StreamConv_hls`` of that domain's ``.hls``.
-Importing this module imports FINN and registers them; worker processes need the same.
+Importing this module imports FINN; `register` puts the layers there, in every process that needs
+them.
 """
 
 from __future__ import annotations
@@ -18,14 +19,25 @@ from finn_resnet.finn.hls_layer import HlsLayer
 from finn_resnet.finn.layer import HardwareLayer
 from finn_resnet.finn.plain_node import HLS_SUFFIX
 
+_registered: set[str] = set()
 LAYER_DOMAIN = "finn.custom_op.fpgadataflow"
 """FINN's domain of layers that are not yet HLS or RTL."""
 
-LAYER_OPS = tuple(name for name, op in custom_op.items() if op.role is not SearchRole.HOST)
-"""Hardware nodes that become FINN layers; host nodes stay with the driver."""
+
+def layer_ops() -> set[str]:
+    """Hardware nodes that become FINN layers; host nodes stay with the driver."""
+    return {name for name, op in custom_op.items() if op.role is not SearchRole.HOST}
 
 
-def _register(module: ModuleType, layer: type[HardwareLayer]) -> None:
+def register() -> None:
+    """Make our layers known to FINN; once done, only operators that are new since are added."""
+    for name in layer_ops() - _registered:
+        _add(fpgadataflow, _layer_class(HardwareLayer, custom_op[name]))
+        _add(hls, _layer_class(HlsLayer, custom_op[name], HLS_SUFFIX))
+        _registered.add(name)
+
+
+def _add(module: ModuleType, layer: type[HardwareLayer]) -> None:
     if hasattr(module, "register_custom_op"):
         module.register_custom_op(layer)
     else:
@@ -37,8 +49,3 @@ def _layer_class(base: type[HardwareLayer], plain: type[HardwareOp], suffix: str
     name = plain.__name__ + suffix
     members = {"plain_class": plain, "__doc__": plain.__doc__, "__module__": __name__}
     return type(name, (base,), members)
-
-
-for _name in LAYER_OPS:
-    _register(fpgadataflow, _layer_class(HardwareLayer, custom_op[_name]))
-    _register(hls, _layer_class(HlsLayer, custom_op[_name], HLS_SUFFIX))

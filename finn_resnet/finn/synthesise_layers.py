@@ -10,7 +10,9 @@ from finn.transformation.fpgadataflow.compile_cppsim import CompileCppSim
 from finn.transformation.fpgadataflow.hlssynth_ip import HLSSynthIP
 from finn.transformation.fpgadataflow.prepare_cppsim import PrepareCppSim
 
-import finn_resnet.finn.layers  # noqa: F401  (registers the layers)
+from finn_resnet.finn.layers import register
+
+register()
 
 
 class PrepareLayerSimulation(PrepareCppSim):

@@ -51,13 +51,10 @@ def run_finn(finn_python: str, tmp_path_factory: pytest.TempPathFactory) -> RunF
             # FINN keeps settings in the home folder.
             "HOME": str(folder),
             "FINN_BUILD_DIR": str(folder / "build"),
-            # Read for its version number only.
-            "XILINX_VIVADO": str(folder / "Vivado" / "2024.2"),
             "NUM_DEFAULT_WORKERS": "1",
         }
-        script = Path(__file__).with_name("run_without_vivado.py")
         return subprocess.run(
-            [finn_python, str(script), *map(str, arguments)],
+            [finn_python, "-m", "finn_resnet.finn.without_vivado", *map(str, arguments)],
             env={**inherited, **settings, **environment},
             capture_output=True,
             text=True,

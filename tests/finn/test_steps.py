@@ -313,3 +313,18 @@ for step in (PrepareLayerSimulation(1), CompileLayerSimulation(1), SetExecMode("
 cpp = execute_onnx(model, inputs)[kept[-1].output[0]]
 print("equal" if np.array_equal(python, cpp) and python.any() else "different", python.shape[1])
 """
+
+
+def test_layers_are_known_to_finn_when_a_script_registers_them(run_finn, tmp_path):
+    script = tmp_path / "register.py"
+    script.write_text(
+        "import finn_resnet.finn\n"
+        "import finn_resnet.finn.layers\n"
+        "from finn.custom_op import fpgadataflow\n"
+        "print('StreamConv' in fpgadataflow.custom_op)\n"
+        "finn_resnet.finn.register()\n"
+        "finn_resnet.finn.register()\n"
+        "print('StreamConv' in fpgadataflow.custom_op)\n"
+    )
+    done = run_finn(script)
+    assert done.stdout.split()[-2:] == ["False", "True"], done.stdout + done.stderr
