@@ -110,7 +110,7 @@ def read_quantiser(model: ModelWrapper, node: NodeProto) -> Quantiser:
         raise UnsupportedQuantiser(
             f"bit width = {int(bits.ravel()[0])}", "use a whole width from 1 to 32"
         )
-    rounding = _attribute(node, "rounding_mode", "ROUND").upper()
+    rounding = str(_attribute(node, "rounding_mode", "ROUND")).upper()
     if rounding not in ROUNDING_MODES:
         raise UnsupportedQuantiser(
             f"rounding_mode = {rounding}", f"use one of {', '.join(ROUNDING_MODES)}"

@@ -69,6 +69,7 @@ def add_outputs(model: ModelWrapper, interpreter: Interpreter) -> None:
         _free_name(interpreter, name)
     for index, (name, host) in enumerate(hosts.items()):
         source = host.source
+        assert isinstance(source, CodeTensor)  # others are findings
         codes = builder.current(source.name)
         h, w, ch = source.shape
         bits = source.range.bits

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from onnx import NodeProto
@@ -211,6 +212,7 @@ def _sub(node: NodeProto, a: ExactTensor | Constant, b: ExactTensor | Constant) 
 
 def _mul(node: NodeProto, a: ExactTensor | Constant, b: ExactTensor | Constant) -> ExactTensor:
     moving, factor = (b, a) if isinstance(a, Constant) else (a, b)
+    assert isinstance(moving, ExactTensor)  # constants are folded
     return moving.scaled(fractions(factor.values))
 
 
@@ -286,7 +288,7 @@ def _framed(x: ExactTensor, pads: list[int]) -> ExactTensor:
     return x.mapped(lambda values: np.pad(values, pairs, constant_values=_zero_like(values)))
 
 
-def _zero_like(values: np.ndarray) -> object:
+def _zero_like(values: np.ndarray) -> Any:
     # A scale spread over the tensor must stay invertible where the code is 0.
     return Fraction(1) if values.dtype == object else 0
 

@@ -96,7 +96,7 @@ def _ceil_pads(
         # The last window must start inside the picture or its padding before it.
         count -= (count - 1) * s >= size + begin[axis]
         end[axis] += max((count - 1) * s + f - padded, 0)
-    return (*begin, *end)
+    return begin[0], begin[1], end[0], end[1]
 
 
 def _same_pads(
@@ -108,7 +108,7 @@ def _same_pads(
         small, large = total // 2, total - total // 2
         begin.append(small if upper else large)
         end.append(large if upper else small)
-    return (*begin, *end)
+    return begin[0], begin[1], end[0], end[1]
 
 
 def average_counts(node: NodeProto, geometry: Geometry) -> tuple[list[int], list[int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.core.onnx_exec import execute_onnx
 from qonnx.util.basic import qonnx_make_model
@@ -76,7 +76,7 @@ class ChainEvaluator:
         return execute_onnx(model, {"x": x})[name]
 
 
-def _float_info(name: str, shape: tuple[int, ...]) -> object:
+def _float_info(name: str, shape: tuple[int, ...]) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 

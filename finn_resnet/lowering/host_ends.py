@@ -217,13 +217,17 @@ def emit_input(
         raise Unsupported(
             f"the graph input has shape {list(source.shape)}", "use a picture [N, C, H, W]"
         )
+    origin = source.source
+    assert isinstance(origin, str)
+    given = interpreter.tensors[origin]
+    assert isinstance(given, HostTensor)  # the graph input
     codes = CodeTensor(name, scale, bounds, (h, w, c), len(dims) == 1, last, zero)
     memory = interpreter.builder.unique_tensor(f"{name}_host")
     interpreter.builder.node(
-        "QuantizeInput", "quantize_input", [source.source], [memory],
-        shape=list(interpreter.shape(source.source)), codes_shape=[1, h, w, c],
+        "QuantizeInput", "quantize_input", [origin], [memory],
+        shape=list(interpreter.shape(origin)), codes_shape=[1, h, w, c],
         channels_last=int({"op": "Transpose", "perm": _TO_NCHW} in steps),
-        dtype=interpreter.tensors[source.source].dtype,
+        dtype=given.dtype,
         steps=json.dumps(steps) if steps else "", **attrs,
     )  # fmt: skip
     interpreter.builder.describe(memory, (1, h, w, c), bounds)

@@ -132,8 +132,8 @@ class Interpreter:
         if isinstance(found, FloatChain) and found.sum is not None and not found.nodes:
             from finn_resnet.lowering.sums import emit_total
 
-            self.tensors[name] = emit_total(self, found.sum, name)
-            return self.tensors[name]
+            codes = self.tensors[name] = emit_total(self, found.sum, name)
+            return codes
         if isinstance(found, HostTensor) and isinstance(found.source, str):
             raise Unsupported(
                 f"input {name} reaches it as float values", "put a Quant node on the graph input"

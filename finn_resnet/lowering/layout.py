@@ -95,6 +95,6 @@ def _one_pixel(source: CodeTensor, shape: tuple[int, ...]) -> CodeTensor | None:
 
 def _relabel(interpreter: Interpreter, node: NodeProto, found: CodeTensor) -> None:
     source = interpreter.tensors[node.input[0]]
-    if isinstance(source, FloatChain):
-        found = replace(source, source=found)
-    interpreter.tensors[node.output[0]] = found
+    interpreter.tensors[node.output[0]] = (
+        replace(source, source=found) if isinstance(source, FloatChain) else found
+    )

@@ -25,17 +25,18 @@ _RISING = {"Add", "Relu", "Clip", "Sigmoid", "Tanh", "HardSigmoid"}
 def lower_max_pool(interpreter: Interpreter, node: NodeProto) -> None:
     """Handler of MaxPool."""
     found = interpreter.tensors[node.input[0]]
-    source = found.source if isinstance(found, FloatChain) and found.sum is None else None
-    if source is None or any(other.op_type not in _RISING for other in found.nodes):
-        found, source = None, interpreter.codes(node.input[0])
+    chain = found if isinstance(found, FloatChain) and found.sum is None else None
+    if chain is not None and any(other.op_type not in _RISING for other in chain.nodes):
+        chain = None
+    source = interpreter.codes(node.input[0]) if chain is None else chain.source
     if any(d != 1 for d in attributes(node).get("dilations", ())):
         raise Unsupported(
             f"dilations = {attributes(node)['dilations']}", "pool with an undilated kernel"
         )
     geometry = read_geometry(node, _picture(source).shape, None)
-    name = node.output[0] if found is None else f"{node.output[0]}_largest"
+    name = node.output[0] if chain is None else f"{node.output[0]}_largest"
     pooled = emit_pool(interpreter, node, source, geometry, "max", source.named(name))
-    interpreter.tensors[node.output[0]] = pooled if found is None else replace(found, source=pooled)
+    interpreter.tensors[node.output[0]] = pooled if chain is None else replace(chain, source=pooled)
 
 
 def lower_average_pool(interpreter: Interpreter, node: NodeProto) -> None:

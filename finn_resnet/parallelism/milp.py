@@ -24,7 +24,7 @@ from finn_resnet.parallelism.candidates import search_space, useful_factors, wit
 from finn_resnet.parallelism.choice_problem import ChoiceProblem
 from finn_resnet.parallelism.conv_cost import multiplier_cost
 from finn_resnet.parallelism.costed_network import CostedNetwork
-from finn_resnet.parallelism.engine_model import ConvEngine, EngineFactors, InputEngine
+from finn_resnet.parallelism.engine_model import ConvEngine, EngineFactors, PoolEngine
 
 DEFAULT_CAPS = {"dsp": 1.0, "lut": 0.7, "ff": 0.9, "bram36": 0.9, "uram": 0.9}
 # Share of what the caps allow that `full` mode keeps for the streams, which are sized later.
@@ -200,7 +200,7 @@ class ParallelismSearch:
         for index, engine in enumerate(self._network.engines):
             # In a tiny picture the last step of window rows, or the output's last beat, may count.
             slowest = EngineFactors()
-            if not isinstance(engine, InputEngine):
+            if isinstance(engine, (ConvEngine, PoolEngine)):
                 slowest = with_buffer_style(engine.window, slowest, self._space)
             values |= {engine.cycles(slowest), self._network.follower_cycles(index, slowest)}
             if isinstance(engine, ConvEngine):

@@ -158,17 +158,17 @@ class Operands:
     def _weight_words(self) -> list[str]:
         """For every tap the signal of all entries' weights."""
         if isinstance(self._weights, WeightPort):
-            return [self._streamed(tap) for tap in range(self._m.taps)]
+            return [self._streamed(self._weights, tap) for tap in range(self._m.taps)]
         if self._weights == "bram" and self._m.sizes.words > 1:
             return self._block_words()
         return [self._tap_rom(tap) for tap in range(self._m.taps)]
 
-    def _streamed(self, tap: int) -> str:
-        codes, parts = self._weights.codes, []
+    def _streamed(self, port: WeightPort, tap: int) -> str:
+        codes, parts = port.codes, []
         for entry in range(self._m.sizes.och_par):
             place = (entry * self._m.taps + tap) * codes.bits
             weight = self._circuit.wire(
-                f"{self._prefix}w", codes.bits, f"{self._weights.signal}[{place}+:{codes.bits}]"
+                f"{self._prefix}w", codes.bits, f"{port.signal}[{place}+:{codes.bits}]"
             )
             parts.append(extended(weight, codes, self.w_bits))
         width = len(parts) * self.w_bits

@@ -116,7 +116,7 @@ def requantise(
         y = circuit.wire(f"{x}_r", bits)
         connections = {"x": x, "y": y}
         if not isinstance(stage, ShiftStage):
-            connections["group"] = group(late) if more["GROUPS"] > 1 else "1'b0"
+            connections["group"] = group(late) if int(more["GROUPS"]) > 1 else "1'b0"
         circuit.instance(module, f"{y}_stage", parameters | more, connections, "clk")
         late += _latency(stage, added and number == 0)
         x, codes = y, out
@@ -148,9 +148,8 @@ def _stage_module(
 
 
 def _affine(stage: AffineStage, codes: Range, channel: ChannelEntry) -> dict[str, int | str]:
-    pairs = np.broadcast_arrays(np.array(stage.mult), np.array(stage.add))
-    pairs = list(zip(*(array.tolist() for array in pairs), strict=True))
-    picked = channel.values(tuple(pairs))
+    columns = np.broadcast_arrays(np.array(stage.mult), np.array(stage.add))
+    picked = channel.values(tuple(zip(*(array.tolist() for array in columns), strict=True)))
     mult, add = zip(*picked, strict=True)
     sums = [m * x + a for m, a in picked for x in codes]
     products = [m * x for m, _ in picked for x in codes]
