@@ -5,6 +5,7 @@ groups and dilation, concatenations, sums of two and three branches, Pad, odd po
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -108,7 +109,10 @@ class MixedNetwork:
 
     def layer(self, x: Picture) -> Picture:
         """One of the constructs; the result is quantised."""
-        build = self.pick(self.plain, self.sum, self.sum, self.concat, self.pool, self.framed)
+        build = self.pick(
+            self.plain, self.sum, self.sum, self.concat, self.pool, self.framed, self.block,
+            self.enlarged,
+        )  # fmt: skip
         return build(x)
 
     def plain(self, x: Picture) -> Picture:
@@ -134,6 +138,30 @@ class MixedNetwork:
         out = self.quant(self.node("Concat", [first, x.name], axis=1))
         return Picture(out, x.channels + 2, x.height, x.width)
 
+    def block(self, x: Picture) -> Picture:
+        """Residual block of one or two convolutions; a strided one projects its skip branch."""
+        stride = 2 if min(x.height, x.width) > 3 and self.chance(0.4) else 1
+        channels = int(self.rng.integers(1, 5)) if stride == 2 else x.channels
+        height, width = (-(-size // stride) for size in (x.height, x.width))
+        main = Picture(self.quant(self.conv(x, channels, stride)), channels, height, width)
+        if self.chance(0.6):
+            inner = main if self.chance(0.7) else self.sum(main)
+            main = Picture(self.quant(self.conv(inner, channels)), channels, height, width)
+        skip = x.name if stride == 1 else self.quant(self.conv(x, channels, stride))
+        out = self.quant(self.activation(self.node("Add", [skip, main.name])))
+        return Picture(out, channels, height, width)
+
+    def enlarged(self, x: Picture) -> Picture:
+        """Nearest Resize, perhaps before the activation's Quant."""
+        if x.height * x.width > 30:
+            return self.plain(x)
+        rows, columns = (int(self.rng.integers(1, 3)) for _ in range(2))
+        scales = self.constant([1, 1, rows, columns])
+        out = self.node("Resize", [x.name, "", scales], mode="nearest")
+        if self.chance(0.5):
+            out = self.quant(self.activation(out))
+        return Picture(out, x.channels, x.height * rows, x.width * columns)
+
     def pool(self, x: Picture) -> Picture:
         if min(x.height, x.width) < 3:
             return self.plain(x)
@@ -151,13 +179,13 @@ class MixedNetwork:
         return self.plain(Picture(out, x.channels, x.height + 1, x.width + 1))
 
 
-def mixed_network(seed: int) -> ModelWrapper:
-    """A network of one to four layers and perhaps a classifier, drawn from ``seed``."""
+def mixed_network(seed: int, most: int = 3) -> ModelWrapper:
+    """A network of one to ``most`` layers and perhaps a classifier, drawn from ``seed``."""
     net = MixedNetwork(seed)
     channels, height, width = (int(v) for v in net.rng.integers((1, 2, 2), (4, 7, 7)))
     shape = [1, channels, height, width]
     x = Picture(net.quant("image"), channels, height, width)
-    for _ in range(int(net.rng.integers(1, 5))):
+    for _ in range(int(net.rng.integers(1, most + 1))):
         x = net.layer(x)
     out, out_shape = x.name, [1, x.channels, x.height, x.width]
     if net.chance(0.5):
@@ -181,20 +209,38 @@ def pictures_for(model: ModelWrapper, seed: int, count: int = 3) -> np.ndarray:
     return pictures
 
 
-def differing_codes(model: ModelWrapper, pictures: np.ndarray) -> dict[str, int]:
-    """Codes of the lowered graph, executed in integers, that are not the reference's, by tensor.
+def cxx_mismatches(model: ModelWrapper, folder: Path) -> int:
+    """Codes of the generated C++, with the unroll factors of a build, that differ."""
+    from finn_resnet.build import build
+    from finn_resnet.build.steps import DEFAULT_STEPS
+    from finn_resnet.config import BuildConfig
 
-    Every quantised tensor of the original that is a tensor of the hardware graph is compared; every
-    output is.
+    path = folder / "mixed.onnx"
+    model.save(str(path))
+    steps = [s for s in DEFAULT_STEPS if s not in ("step_size_streams", "step_simulate")]
+    config = BuildConfig(str(path), "KV260", output_dir=str(folder / "out"), steps=tuple(steps))
+    found = build(config).report["verification"]
+    assert found["compared_codes"]
+    return found["mismatched_codes"]
+
+
+def differing_codes(
+    model: ModelWrapper, pictures: np.ndarray, optimised: bool = False
+) -> dict[str, int]:
+    """Codes of the hardware graph, executed in integers, that are not the reference's, by tensor.
+
+    Every quantised tensor of the original that is a tensor of the hardware graph (lowered only, or
+    ``optimised``) is compared; every output is.
     """
     from qonnx.core.onnx_exec import execute_onnx
 
     from finn_resnet.transformation import LowerToHardware
+    from finn_resnet.transformation.recipe import lower, optimise
     from finn_resnet.verification.reference import Reference
 
     reference = Reference(model)
     run = reference.run(pictures)
-    hardware = model.transform(LowerToHardware())
+    hardware = optimise(lower(model)) if optimised else model.transform(LowerToHardware())
     name = model.graph.input[0].name
     frames = [
         execute_onnx(hardware, {name: picture[None]}, return_full_exec_context=True)

@@ -7,11 +7,12 @@ or free scale) the thresholds T_k are taken from the reference's own arithmetic.
     T_k * M + B >= v_k * 2^S   and   (T_k - 1) * M + B < v_k * 2^S.
 
 For a given slope m = M / 2^S the admissible offsets form an interval whose width is a concave
-function of m, so the best slope is found by ternary search and then rounded to few bits.
+function of m, so the best slope is found by golden section and then rounded to few bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,15 +136,25 @@ def _best_slope(steps: StepFunction, channel: int) -> float | None:
         lower = np.max(at_least[:, 1] - m * at_least[:, 0])
         return float(np.min(below[:, 1] - m * below[:, 0]) - lower)
 
-    low, high = 0.0, float(steps.outputs.hi - steps.outputs.lo + 1)
-    for _ in range(100):
-        a, b = low + (high - low) / 3, high - (high - low) / 3
-        if width(a) < width(b):
-            low = a
-        else:
-            high = b
-    middle = (low + high) / 2
+    middle = _maximum(width, float(steps.outputs.hi - steps.outputs.lo + 1))
     return middle if width(middle) > 0 else None
+
+
+def _maximum(concave: Callable[[float], float], high: float) -> float:
+    """Where a concave function is greatest between 0 and ``high``: golden section."""
+    low, share = 0.0, (5**0.5 - 1) / 2
+    a, b = high - share * high, share * high
+    at_a, at_b = concave(a), concave(b)
+    for _ in range(84):
+        if at_a < at_b:
+            low, a, at_a = a, b, at_b
+            b = low + share * (high - low)
+            at_b = concave(b)
+        else:
+            high, b, at_b = b, a, at_a
+            a = high - share * (high - low)
+            at_a = concave(a)
+    return (low + high) / 2
 
 
 def _integer_pair(

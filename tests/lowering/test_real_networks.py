@@ -11,7 +11,13 @@ from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.lowering import check_model
 from finn_resnet.transformation import LowerToHardware
-from tests.mixed_networks import MixedNetwork, differing_codes, mixed_network, pictures_for
+from tests.mixed_networks import (
+    MixedNetwork,
+    cxx_mismatches,
+    differing_codes,
+    mixed_network,
+    pictures_for,
+)
 from tests.qonnx_models import QUANT_DOMAIN
 
 SHAPE = [1, 4, 6, 6]
@@ -270,8 +276,14 @@ def test_shared_shapes_and_explicit_constants_are_legal() -> None:
     assert differing_codes(model, pictures_for(model, 2)) == {}
 
 
-@pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.parametrize("first", range(0, 300, 50))
 def test_random_mixtures(first: int) -> None:
-    for seed in range(first, first + 10):
+    for seed in range(first, first + 50):
         model = mixed_network(seed)
-        assert differing_codes(model, pictures_for(model, seed)) == {}, seed
+        pictures = pictures_for(model, seed)
+        assert differing_codes(model, pictures, optimised=seed % 4 == 0) == {}, seed
+
+
+@pytest.mark.parametrize("seed", [301, 302])
+def test_random_mixtures_in_cxx(seed: int, cxx: object, tmp_path) -> None:
+    assert cxx_mismatches(mixed_network(seed, most=6), tmp_path) == 0
