@@ -54,6 +54,7 @@ def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False
     image_set = verification_images(model, cfg)
     pictures = model_input(model, image_set.images, cfg.input_mean, cfg.input_std)
     generated = generated_pictures(model)
+    typical = len(pictures)
     pictures = np.concatenate([pictures, generated])
     may_change = AbsorbForm.of(cfg.optimisations["absorb_add"]) is AbsorbForm.ACCUMULATOR
     options = {"ap_int": ap_int, "progress": progress.current().update}
@@ -64,6 +65,7 @@ def verify_output(model: ModelWrapper, cfg: BuildConfig, *, ap_int: bool = False
         pictures,
         image_set.labels,
         missing_ok=may_change,
+        typical=typical,
         **options,
     )
     changed = original.mismatched_codes

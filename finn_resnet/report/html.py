@@ -7,6 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from finn_resnet import __version__
 from finn_resnet.custom_ops import is_helper
 from finn_resnet.generation.project_file import PROJECT_FILE, load_project
@@ -29,8 +31,10 @@ from finn_resnet.report.roofline import (
 )
 from finn_resnet.report.table import RESOURCES, grouped_layers, result_lines
 from finn_resnet.report.timeline import draw_timeline, shown_tasks
+from finn_resnet.report.value_ranges import ValueProfile, draw_value_ranges
 
 if TYPE_CHECKING:
+    from onnx import NodeProto
     from qonnx.core.modelwrapper import ModelWrapper
 
 _FIRST_HARDWARE_STEP = "lower_to_hardware"
@@ -65,6 +69,7 @@ def write_html_report(output_dir: str | Path) -> Path:
         critical=_critical(report["simulation"]),
         roofline=_roofline(report, folder, graphs[-1] if graphs else None),
         pareto=_pareto(folder),
+        ranges=_value_ranges(report, graphs[-1] if graphs else None),
         graphs=_drawings(graphs),
         **_simulation_pictures(report["simulation"]),
     )
@@ -211,6 +216,29 @@ def _simulation_pictures(section: dict[str, Any] | None) -> dict[str, str | None
         "timeline": draw_timeline(tasks) if tasks else None,
         "occupancy": draw_occupancy(traced) if traced else None,
     }
+
+
+def _value_ranges(report: dict[str, Any], graph: ModelWrapper | None) -> dict[str, str]:
+    """Title -> box plots of the weights of every layer, and of the codes of the pictures."""
+    found = {}
+    if graph is not None:
+        weights = [_weight_profile(graph, n) for n in graph.get_nodes_by_op_type("ParameterStream")]
+        found["Weights"] = weights
+    entries = (report["verification"] or {}).get("coverage", [])
+    found["Activations, in the given pictures"] = [
+        ValueProfile.of_counts(entry["tensor"], entry["range"][0], np.array(entry["counts"]))
+        for entry in entries
+        if entry.get("counts")
+    ]
+    return {title: draw_value_ranges(rows, title) for title, rows in found.items() if rows}
+
+
+def _weight_profile(graph: ModelWrapper, node: NodeProto) -> ValueProfile:
+    kind = graph.get_tensor_datatype(node.output[0])
+    codes = graph.get_initializer(node.input[0]).astype(np.int64).ravel()
+    lo, hi = int(kind.min()), int(kind.max())
+    counts = np.bincount(codes - lo, minlength=hi - lo + 1)
+    return ValueProfile.of_counts(node.name, lo, counts)
 
 
 def _pareto(folder: Path) -> str | None:

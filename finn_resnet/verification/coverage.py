@@ -14,23 +14,27 @@ class Coverage:
     """What was seen of one tensor whose codes lie in ``possible``.
 
     ``seen[i]`` says whether code ``possible.lo + i`` came up; None for accumulators, which have no
-    thresholds of their own.
+    thresholds of their own. ``counts[i]`` is how often it did in pictures that are typical ones.
     """
 
     possible: Range
     lowest: int
     highest: int
     seen: np.ndarray | None
+    counts: np.ndarray | None
 
     @classmethod
-    def of(cls, codes: np.ndarray, possible: Range, *, quantised: bool) -> Coverage:
-        """Of the codes of some pictures (at least one)."""
-        seen = None
+    def of(
+        cls, codes: np.ndarray, possible: Range, *, quantised: bool, typical: int = 0
+    ) -> Coverage:
+        """Of the codes of some pictures (at least one), of which the first ``typical`` are so."""
+        seen = counts = None
         if quantised:
-            count = possible.hi - possible.lo + 1
+            length = possible.hi - possible.lo + 1
             inside = np.clip(codes, *possible) - possible.lo
-            seen = np.bincount(inside.ravel(), minlength=count) > 0
-        return cls(possible, int(codes.min()), int(codes.max()), seen)
+            counts = np.bincount(inside[:typical].ravel(), minlength=length)
+            seen = np.bincount(inside.ravel(), minlength=length) > 0
+        return cls(possible, int(codes.min()), int(codes.max()), seen, counts)
 
     def joined(self, other: Coverage) -> Coverage:
         """Of the pictures of both."""
@@ -39,6 +43,7 @@ class Coverage:
             min(self.lowest, other.lowest),
             max(self.highest, other.highest),
             None if self.seen is None else self.seen | other.seen,
+            None if self.counts is None else self.counts + other.counts,
         )
 
     @property
@@ -56,14 +61,16 @@ class Coverage:
         """How many of the two ends of the range were reached."""
         return (self.lowest == self.possible.lo) + (self.highest == self.possible.hi)
 
-    def as_dict(self) -> dict[str, int | list[int]]:
+    def as_dict(self) -> dict[str, int | list[int] | None]:
         """JSON-ready figures; the keys are stable."""
+        counted = self.counts is not None and self.counts.any()
         return {
             "range": list(self.possible),
             "reached": [self.lowest, self.highest],
             "extremes": self.extremes,
             "thresholds": self.thresholds,
             "thresholds_hit": self.thresholds_hit,
+            "counts": self.counts.tolist() if counted else None,
         }
 
 

@@ -140,10 +140,10 @@ class Reference:
         """Scale of an inner tensor: one, or one per channel."""
         return self._codes[tensor].scale
 
-    def coverage(self, tensor: str, codes: np.ndarray) -> Coverage:
-        """How much of an inner tensor's range some codes of it reach."""
+    def coverage(self, tensor: str, codes: np.ndarray, typical: int = 0) -> Coverage:
+        """How much of an inner tensor's range some codes reach; see `Coverage.of`."""
         possible, quantised = self._codes[tensor].range, tensor in self._quantisers
-        return Coverage.of(codes, possible, quantised=quantised)
+        return Coverage.of(codes, possible, quantised=quantised, typical=typical)
 
     def run(self, pictures: np.ndarray) -> ReferenceRun:
         """Execute pictures ``[N, C, H, W]`` (float32)."""

@@ -196,8 +196,10 @@ class Comparison:
             definition=self._reference.definition,
         )
 
-    def run(self, pictures: np.ndarray, first: int = 0) -> Verification:
+    def run(self, pictures: np.ndarray, first: int = 0, typical: int = 0) -> Verification:
         """Compare pictures float32 [N, C, H, W]; mismatches count pictures from ``first``.
+
+        The codes of the first ``typical`` pictures are counted (`Coverage.counts`).
 
         All tensors of these pictures are held at once: give `BATCH` of them.
 
@@ -217,7 +219,7 @@ class Comparison:
         result.unexplained = expected.unexplained
         for seen in self._observations:
             wanted = self._reference.integers(expected, seen.tensor)
-            result.coverage[seen.tensor] = self._reference.coverage(seen.tensor, wanted)
+            result.coverage[seen.tensor] = self._reference.coverage(seen.tensor, wanted, typical)
             found = self._reference.arranged(seen.tensor, seen.codes(run, self._project))
             _compare(result, seen.tensor, seen.node, wanted, found, first)
         for port in self._ports:
@@ -259,6 +261,7 @@ def verify_project(
     every_tensor: bool = True,
     missing_ok: bool = False,
     ap_int: bool = False,
+    typical: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
     """Run pictures through the generated C++ and the original, compare integer codes.
@@ -272,6 +275,7 @@ def verify_project(
         every_tensor: compare every quantised tensor; False compares the graph outputs alone.
         missing_ok: leave out tensors whose rounding the build was asked to drop.
         ap_int: compile with the vendor's integer headers instead of native integers.
+        typical: how many of the first pictures are counted code by code (`Coverage.counts`).
         progress: called with (pictures done, pictures).
 
     Raises:
@@ -288,7 +292,9 @@ def verify_project(
     )
     result = comparison.empty()
     for start in range(0, len(pictures), BATCH):
-        result.add(comparison.run(pictures[start : start + BATCH], start))
+        batch = pictures[start : start + BATCH]
+        counted = min(max(typical - start, 0), len(batch))
+        result.add(comparison.run(batch, start, counted))
         if progress is not None:
             progress(result.images, len(pictures))
     if every_tensor:

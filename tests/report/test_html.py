@@ -48,6 +48,9 @@ def test_the_page_holds_every_figure(output):
     for figure in ("8,192 cycles per frame", "30,518 frames/s", "0 of 99,999 codes", "1,234.5"):
         assert figure in text
     assert 'bottleneck"' in text
+    assert "cap lut at 77 % (70 now): 7,168 cycles a frame" in text
+    assert text.count('<svg class="ranges"') == 2
+    assert "relu_q: least, quartiles, greatest 0, 0, 0, 2, 3 of 0 to 3" in text
     assert "up to 17 of 20 tokens" in text and "frame 1: cycles 8,192 to 16,384" in text
     assert text.count('<svg class="graph"') == 2
     assert text.count(">StreamConv</text>") == 2 * 7

@@ -86,6 +86,7 @@ REPORT = {
         "generated_images": 24,
         "thresholds_hit": 0.875,
         "definition": "qonnx",
+        "coverage": [{"tensor": "relu_q", "range": [0, 3], "counts": [6, 1, 1, 2]}],
     },
     "optimisations": {
         "merge_downsample": {
@@ -111,6 +112,7 @@ REPORT = {
             "mode": "full",
             "cycles": 8192,
             "cycles_lower_bound": 8064,
+            "changes": [{"what": "cap lut at 77 % (70 now)", "cycles": 7168}],
             "resource_gap": 0.0123,
         },
     },
