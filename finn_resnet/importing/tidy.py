@@ -51,6 +51,7 @@ class TidyQonnx(Transformation):
         _fold_weight_transposes(model)
         _drop_neutral_arithmetic(model)
         _merge_means(model)
+        _maxima_as_pools_and_clips(model)
         _free_batch_in_resizes(model)
         for step in (GiveUniqueParameterTensors(), RemoveUnusedTensors()):
             model = model.transform(step)
@@ -128,10 +129,11 @@ def _constant_value(node: NodeProto) -> np.ndarray | None:
 
 
 def _drop_no_ops(model: ModelWrapper) -> None:
-    """Remove Identity and inference-time Dropout, rewiring by (consumer, input index)."""
+    """Remove Identity, inference-time Dropout and sums or the like of one operand."""
     outputs = {tensor.name for tensor in model.graph.output}
-    for node in [n for n in model.graph.node if n.op_type in ("Identity", "Dropout")]:
-        if node.output[0] not in outputs:
+    for node in list(model.graph.node):
+        alone = node.op_type in ("Sum", "Concat", "Min", "Max") and len(node.input) == 1
+        if (alone or node.op_type in ("Identity", "Dropout")) and node.output[0] not in outputs:
             _bypass(model, node, node.input[0])
 
 
@@ -204,6 +206,39 @@ def _free_batch_in_reshapes(model: ModelWrapper, batch: int) -> None:
         model.set_initializer(node.input[1], np.array([0, *shape[1:]], np.int64))
         for attribute in [a for a in node.attribute if a.name == "allowzero"]:
             node.attribute.remove(attribute)
+
+
+def _maxima_as_pools_and_clips(model: ModelWrapper) -> None:
+    """GlobalMaxPool and ReduceMax of a picture become MaxPool; Max and Min with a number, Clip."""
+    for node in model.graph.node:
+        shape = model.get_tensor_shape(node.input[0]) if node.input else None
+        if node.op_type in ("GlobalMaxPool", "ReduceMax") and shape is not None and len(shape) == 4:
+            axes, kept = _mean_axes(model, node)
+            if node.op_type == "GlobalMaxPool" or (
+                sorted(a % 4 for a in axes or ()) == [2, 3] and kept
+            ):
+                node.op_type = "MaxPool"
+                del node.attribute[:], node.input[1:]
+                node.attribute.append(helper.make_attribute("kernel_shape", shape[2:]))
+        elif node.op_type in ("Max", "Min") and len(node.input) == 2:
+            _as_clip(model, node)
+
+
+def _as_clip(model: ModelWrapper, node: NodeProto) -> None:
+    values = [model.get_initializer(name) for name in node.input]
+    (bound,) = [v for v in values if v is not None and v.size == 1][:1] or [None]
+    if bound is None or all(v is not None for v in values):
+        return
+    moving = node.input[values[0] is not None]
+    name, lower = f"{node.output[0]}_bound", node.op_type == "Max"
+    if model.get_opset_imports().get("", 13) < 11:
+        bounds = {"min" if lower else "max": float(bound.item())}
+        node.attribute.append(helper.make_attribute(*bounds.popitem()))
+        node.input[:] = [moving]
+    else:
+        model.set_initializer(name, bound.reshape(()))
+        node.input[:] = [moving, name] if lower else [moving, "", name]
+    node.op_type = "Clip"
 
 
 def _free_batch_in_resizes(model: ModelWrapper) -> None:

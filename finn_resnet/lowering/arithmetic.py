@@ -8,6 +8,7 @@ import numpy as np
 from onnx import NodeProto
 
 from finn_resnet.importing.quantiser import power_of_two_exponent
+from finn_resnet.lowering.attributes import attributes
 from finn_resnet.lowering.host_ends import extend_host, is_host
 from finn_resnet.lowering.interpreter import Interpreter, Unsupported, channel_values
 from finn_resnet.lowering.sums import lower_sum
@@ -125,6 +126,19 @@ def _grid_exponent(values: np.ndarray) -> int | None:
     return finest if finest >= -40 else None
 
 
+def _check_rising(interpreter: Interpreter, node: NodeProto) -> None:
+    """Refuse a slope below 0: a Quant behind it would be no step function of the codes."""
+    slopes = attributes(node).get("alpha", 1.0)
+    if node.op_type == "PRelu":
+        constant = interpreter.constant(node.input[1])
+        slopes = 1.0 if constant is None else constant.values
+    if node.op_type in ("PRelu", "LeakyRelu", "Elu", "Selu") and np.any(np.asarray(slopes) < 0):
+        raise Unsupported(
+            f"slope = {float(np.min(slopes)):g}: it falls and rises",
+            "train with slopes of 0 or more",
+        )
+
+
 def extend_chain(interpreter: Interpreter, node: NodeProto) -> None:
     """Float arithmetic with constants: joins the chain that the next Quant ends, or the host's."""
     moving = [name for name in node.input if name and interpreter.constant(name) is None]
@@ -136,6 +150,7 @@ def extend_chain(interpreter: Interpreter, node: NodeProto) -> None:
     if node.op_type == "Div" and node.input[0] != moving[0]:
         raise Unsupported("the constant is the first operand", "use it as the second")
     chain = interpreter.chain(moving[0])
+    _check_rising(interpreter, node)
     if interpreter.shape(node.output[0]) != interpreter.shape(moving[0]):
         raise Unsupported(
             f"a constant broadcasts {list(interpreter.shape(moving[0]))} to "

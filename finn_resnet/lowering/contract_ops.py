@@ -10,7 +10,7 @@ Every operator also says how far float32 may come to lie from it (`ExactTensor.f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial, reduce
 from typing import Any
@@ -28,6 +28,8 @@ from finn_resnet.lowering.tensors import Constant
 from finn_resnet.numerics.exact_tensor import ExactTensor, fractions
 from finn_resnet.numerics.rounding import round_shift
 
+FUNCTION_ROUNDINGS = 8
+"""float32 operations of a Sigmoid or the like, generously."""
 BATCH_NORM_ROUNDINGS = 8
 """float32 operations on one value of a batch norm, its factor's and offset's own included."""
 
@@ -257,9 +259,34 @@ def _hard_sigmoid(node: NodeProto, x: ExactTensor) -> ExactTensor:
     return _clipped(line, 0, 1)
 
 
-def _through_double(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., ExactTensor]:
-    """A function without an exact form counts as its float64 value."""
-    return lambda node, x: ExactTensor.constant(fractions(function(x.values)))
+def _through_double(
+    function: Callable[[np.ndarray, Mapping[str, float]], np.ndarray], steepest: float = 1.0
+) -> Callable[..., ExactTensor]:
+    """A function of slope ``steepest`` at most, without an exact form: its float64 value.
+
+    ``function`` takes the values and the node's attributes.
+    """
+
+    def run(node: NodeProto, x: ExactTensor) -> ExactTensor:
+        attrs = attributes(node)
+        out = ExactTensor.constant(fractions(function(x.values, attrs)))
+        slope = max(steepest, abs(attrs.get("alpha", 1.0)) * abs(attrs.get("gamma", 1.0)))
+
+        def magnitude() -> np.ndarray:
+            return x.magnitude() * slope + np.abs(out.values) + 1
+
+        return ExactTensor(list(out.terms), x.shape, magnitude, x.roundings + FUNCTION_ROUNDINGS)
+
+    return run
+
+
+def _elu(x: np.ndarray, attrs: Mapping[str, float]) -> np.ndarray:
+    return np.where(x > 0, x, np.float32(attrs.get("alpha", 1.0)) * np.expm1(np.minimum(x, 0)))
+
+
+def _selu(x: np.ndarray, attrs: Mapping[str, float]) -> np.ndarray:
+    alpha = attrs.get("alpha", 1.67326319217681884765625)
+    return np.float32(attrs.get("gamma", 1.05070102214813232421875)) * _elu(x, {"alpha": alpha})
 
 
 def _reshaped(node: NodeProto, x: ExactTensor, *shape: Constant) -> ExactTensor:
@@ -354,8 +381,12 @@ OPERATORS: dict[str, Callable[..., ExactTensor]] = {
     "LeakyRelu": _leaky_relu,
     "PRelu": lambda node, x, slope: _sloped(x, fractions(slope.values)),
     "HardSigmoid": _hard_sigmoid,
-    "Sigmoid": _through_double(lambda x: 1 / (1 + np.exp(-x))),
-    "Tanh": _through_double(np.tanh),
+    "Sigmoid": _through_double(lambda x, _: 1 / (1 + np.exp(-x))),
+    "Tanh": _through_double(lambda x, _: np.tanh(x)),
+    "Softplus": _through_double(lambda x, _: np.logaddexp(x, 0)),
+    "Softsign": _through_double(lambda x, _: x / (1 + np.abs(x))),
+    "Elu": _through_double(_elu),
+    "Selu": _through_double(_selu, 2.0),
     "Conv": _conv,
     "MaxPool": _max_pool,
     "AveragePool": _average_pool,

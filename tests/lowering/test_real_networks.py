@@ -160,6 +160,17 @@ def enlarged(net: Net) -> str:
     return net.q(net.c(resize(net, x, scales=[1, 1, 2, 1], **modes)), 0.1)
 
 
+def curves(net: Net) -> str:
+    """Activations without an exact form, each before a Quant; one output of the host behind it."""
+    x = net.q("image", 0.03)
+    for op in ("Elu", "Softplus", "Selu", "Softsign"):
+        x = net.q(net.node(op, [net.c(x)]), 0.02)
+    bounds = [net.constant(-0.5), net.constant(0.75)]
+    x = net.node("Min", [net.node("Max", [net.node("Sum", [x]), bounds[0]]), bounds[1]])
+    x = net.node("GlobalMaxPool", [net.q(x, 0.011)])
+    return net.node("Sigmoid", [net.node("Add", [x, net.constant(0.37)])])
+
+
 KINDS: dict[str, tuple[Callable[[Net], str], list[int]]] = {
     "equal float scales": (lambda net: residual(net, 0.03, 0.03, 0.04), SHAPE),
     "whole ratio": (lambda net: residual(net, 0.03, 0.06, 0.045), SHAPE),
@@ -183,6 +194,7 @@ KINDS: dict[str, tuple[Callable[[Net], str], list[int]]] = {
     ),
     "kernel wider than the picture": (wide_kernel, [1, 4, 2, 2]),
     "preprocessing": (preprocessing, SHAPE),
+    "curves": (curves, [1, 4, 1, 1]),
     "nearest Resize": (enlarged, [1, 4, 12, 6]),
     "float output bias": (
         lambda net: net.c(net.q("image", 0.03), bias=[0.1, -0.2, 0.3, 0.05]), SHAPE,
@@ -245,6 +257,7 @@ REFUSED = {
     "along the width": lambda net, x: net.node("Add", [x, net.constant([1.0, 2, 3, 4, 5, 6])]),
     "scale along the kernel": lambda net, x: net.c(x, scale=[0.01, 0.02, 0.01]),
     "interpolation": lambda net, x: resize(net, x, scales=[1, 1, 2, 2], mode="linear"),
+    "falls and rises": lambda net, x: net.node("PRelu", [x, net.constant([-0.25])]),
     "a fraction": lambda net, x: resize(net, x, scales=[1, 1, 1.5, 1.5]),
     "rounded up": lambda net, x: resize(
         net,
