@@ -16,6 +16,7 @@ from finn_resnet.custom_ops import QuantizeInput, host_steps
 from finn_resnet.custom_ops.host_steps import read_steps
 from finn_resnet.deploy import driver
 from finn_resnet.deploy.block_design import COUNTER, LENGTH_BITS, dma_cell
+from finn_resnet.deploy.host_program import write_host_program
 from finn_resnet.deploy.notebook import notebook
 from finn_resnet.deploy.processing_system import STREAM_BITS
 from finn_resnet.deploy.scripts import environment
@@ -63,6 +64,7 @@ def write_deploy_folder(
     for module in (driver, host_steps):
         shutil.copyfile(module.__file__, folder / Path(module.__file__).name)
     np.savez_compressed(folder / driver.VECTORS, **vectors.inputs, **vectors.outputs)
+    write_host_program(folder, content, project, board, vectors)
     if project.parameter_file is not None:
         shutil.copyfile(project.parameter_file, folder / project.parameter_file.name)
     text = json.dumps(notebook(content), indent=1) + "\n"
