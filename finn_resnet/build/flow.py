@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import importlib
 import json
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -130,7 +129,9 @@ def _start(config: BuildConfig, staging: Path) -> None:
     settings = json.dumps(config.as_dict(), indent=2) + "\n"
     (staging / SETTINGS_NAME).write_text(settings, encoding="utf-8")
     (staging / INTERMEDIATE_FOLDER).mkdir()
-    shutil.copyfile(config.model, staging / ORIGINAL_MODEL)
+    from finn_resnet.importing.load import copy_model
+
+    copy_model(config.model, staging / ORIGINAL_MODEL)
     report_sections.record_board(load_board(config.board), config.replace(output_dir=str(staging)))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
+from onnx import external_data_helper
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.errors import UserError
@@ -52,6 +54,18 @@ def load_model(path: str | Path) -> ModelWrapper:
         # Shape inference executes nodes: float32 and float64 of the input at least.
         check_memory(f"model input '{value.name}'", 1, (*shape[2:], *shape[:2]), 4 + 8)
     return model.transform(TidyQonnx())
+
+
+def copy_model(path: str | Path, target: Path) -> None:
+    """Copy of a model file that needs no other file: external data go into it.
+
+    A file without external data is copied byte by byte.
+    """
+    bare = onnx.load(path, load_external_data=False)
+    if any(external_data_helper.uses_external_data(t) for t in bare.graph.initializer):
+        onnx.save(onnx.load(path), target)
+    else:
+        shutil.copyfile(path, target)
 
 
 def _drop_repeated_shapes(proto: onnx.ModelProto) -> None:

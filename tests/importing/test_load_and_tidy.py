@@ -14,6 +14,7 @@ from qonnx.transformation.infer_shapes import InferShapes
 
 from finn_resnet.errors import UserError
 from finn_resnet.importing import TidyQonnx, load_model, read_model
+from finn_resnet.importing.load import copy_model
 from tests.qonnx_models import residual_network
 
 
@@ -107,6 +108,27 @@ def test_tidying_twice_changes_nothing() -> None:
     assert [n.name for n in once.graph.node] == [n.name for n in twice.graph.node]
     x = pictures(once)
     np.testing.assert_array_equal(output(once, x), output(twice, x))
+
+
+def test_a_copy_holds_external_data(tmp_path: Path) -> None:
+    model = residual_network()
+    model.save(str(tmp_path / "whole.onnx"))
+    split = tmp_path / "split.onnx"
+    onnx.save(
+        onnx.load(tmp_path / "whole.onnx"), split, save_as_external_data=True, location="data.bin",
+        size_threshold=0,
+    )  # fmt: skip
+    copy_model(split, tmp_path / "copy.onnx")
+    copy_model(tmp_path / "whole.onnx", tmp_path / "same.onnx")
+    (tmp_path / "data.bin").unlink()
+    copied = read_model(tmp_path / "copy.onnx")
+    for initializer in model.graph.initializer:
+        np.testing.assert_array_equal(
+            copied.get_initializer(initializer.name), numpy_helper.to_array(initializer)
+        )
+    assert (tmp_path / "same.onnx").read_bytes() == (tmp_path / "whole.onnx").read_bytes()
+    with pytest.raises(UserError):
+        read_model(split)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x07\x12\x04junk" * 9])
