@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -334,8 +335,7 @@ Overlay, allocate = _device.Overlay, _device.allocate
 
 def run_driver(deployed: Deployed, place: Path, *, pynq: bool) -> subprocess.CompletedProcess:
     """Run the folder's own driver.py as a program, elsewhere."""
-    for path in deployed.folder.iterdir():
-        (place / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(deployed.folder, place, dirs_exist_ok=True)
     paths = []
     if pynq:
         shim = place / "shim"
@@ -404,7 +404,7 @@ def test_the_notebook_runs(either, tmp_path, monkeypatch, capsys):
 def test_the_folder_holds_what_the_readme_lists(either):
     names = {path.name for path in either.folder.iterdir()}
     wanted = {"README.md", "driver.py", "accelerator.json", "accelerator.ipynb", "vectors.npz"}
-    wanted.add("host_steps.py")
+    wanted |= {"host_steps.py", "host"}
     manifest = json.loads((either.folder / "accelerator.json").read_text())
     assert names == wanted | ({"parameters.bin"} if manifest["parameters"] else set())
     readme = (either.folder / "README.md").read_text()
