@@ -12,6 +12,7 @@ from finn_resnet.custom_ops.elementwise import (
 from finn_resnet.custom_ops.host import DequantizeOutput, LinearQuant, QuantizeInput
 from finn_resnet.custom_ops.parameter_stream import ParameterStream
 from finn_resnet.custom_ops.stream_conv import StreamConv
+from finn_resnet.custom_ops.stream_grouped_conv import StreamGroupedConv
 from finn_resnet.custom_ops.stream_pool import StreamPool
 from finn_resnet.custom_ops.stream_resize import StreamResize
 from finn_resnet.custom_ops.window_buffer import WindowBuffer
@@ -28,6 +29,7 @@ __all__ = [
     "StreamAdd",
     "StreamConv",
     "StreamFork",
+    "StreamGroupedConv",
     "StreamPool",
     "StreamRequant",
     "StreamResize",

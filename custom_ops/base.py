@@ -148,6 +148,14 @@ class HardwareOp(CustomOp):
         self.set_nodeattr("ch_par", ch_par)
         self.set_nodeattr(self.lane_attribute, lanes)
 
+    def factor_step(self, name: str) -> int:
+        """What a legal value of the unroll factor ``name`` is a multiple of."""
+        return 1
+
+    def read_channels(self, och_par: int) -> int:
+        """Channels of a token read where ``och_par`` are written, if not chosen apart."""
+        return och_par
+
     @property
     def relays_skip(self) -> bool:
         """Whether a residual branch that passes through goes on waiting where it came from."""

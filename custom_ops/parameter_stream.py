@@ -24,7 +24,7 @@ class ParameterStream(HardwareOp):
     role = SearchRole.SERVED
     extents = ("och", "ich", "fh", "fw", "repeats", "bits")
     unrolled: ClassVar = {"och_par": "och", "ich_par": "ich"}
-    factors: ClassVar = {"och_par": "och_par", "ich_par": "ich_par", "mem_mode": "mem_mode"}
+    factors: ClassVar = {"mem_mode": "mem_mode"}
     weights = Operand()
 
     def attributes(self) -> AttributeTypes:

@@ -18,15 +18,69 @@ SKIP_MODES = {"none", "accumulator", "epilogue"}
 MAC_STYLES = {"dsp", "lut"}
 
 
-class StreamConv(WindowOp):
+class ConvOp(WindowOp):
+    """What all convolution tasks share: windows, weights and bias in, codes out."""
+
+    role = SearchRole.ENGINE
+    extents = (*WindowOp.extents, "ich", "och", "weight_bits")
+    window, weights, bias = Operand(), Operand(), Operand()
+    has_downsample = False
+    """Whether a 1x1 convolution is merged in."""
+    skip_form = "none"
+    """How a skip stream joins: one of `SKIP_MODES`."""
+
+    @property
+    def has_skip(self) -> bool:
+        """Whether a skip stream joins in this task."""
+        return self.skip_form != "none"
+
+    def picture(self) -> PictureStream:
+        """The output picture, in whose layout a skip stream is read too."""
+        return PictureStream(*self.attrs("oh", "ow", "och", "ow_par", "och_par"))
+
+    def input_range(self) -> Range:
+        """Range of the codes at the multipliers."""
+        return Range(*self.attrs("in_lo", "in_hi"))
+
+    def total_range(self, acc: Range, skip: Range | None) -> Range:
+        """Range of what ``requant`` sees, given those of accumulator and skip code."""
+        return acc
+
+    def products(self) -> int:
+        """Products of a cycle that the task has multipliers for."""
+        raise NotImplementedError
+
+
+CONV_ATTRIBUTES: AttributeTypes = {
+    **GEOMETRY,
+    "ich": ("i", True, 1),
+    "och": ("i", True, 1),
+    "och_par": ("i", False, 1),
+    "ow_par": ("i", False, 1),
+    "buffer_style": ("s", False, "slices", BUFFER_STYLES),
+    "mem_mode": ("s", False, "internal_decoupled", MEM_MODES),
+    "mac_style": ("s", False, "dsp", MAC_STYLES),
+    "chain": ("i", False, 0),
+    "in_lo": ("i", True, -128),
+    "in_hi": ("i", True, 127),
+    "weight_bits": ("i", True, 8),
+    "requant": ("s", False, ""),
+    # Quantised tensors of the original that live inside this task:
+    # {tensor: requantiser from total / from acc / from the downsample's acc}
+    "fused_tensors": ("s", False, ""),
+}
+"""``in_lo``/``in_hi`` bound the codes at the multiplier; ``buffer_style``: that of the window
+buffer, ``mem_mode``: that of the weights; ``chain``: taps in a DSP cascade at most (0: as many as
+their sums allow)."""
+
+
+class StreamConv(ConvOp):
     """Windows, weights, bias, [downsample weights, bias], [skip] -> codes, [downsample codes].
 
     The arithmetic is given in docs/architecture.md, section 1.
     """
 
-    role = SearchRole.ENGINE
     write_order = WriteOrder.PIXEL
-    extents = (*WindowOp.extents, "ich", "och", "weight_bits")
     unrolled: ClassVar = {"och_par": "och", "ich_par": "ich", "ow_par": "ow"}
     factors: ClassVar = {
         name: name
@@ -35,7 +89,6 @@ class StreamConv(WindowOp):
             *("mac_style", "mem_mode", "buffer_style", "chain"),
         )
     }
-    window, weights, bias = Operand(), Operand(), Operand()
     ds_weights, ds_bias, skip = Operand(), Operand(), Operand()
 
     def operands(self) -> tuple[str, ...]:
@@ -62,10 +115,6 @@ class StreamConv(WindowOp):
         """The picture, twice with a merged downsample."""
         return (self.picture(),) * len(self.results())
 
-    def picture(self) -> PictureStream:
-        """The output picture, in whose layout a skip stream is read too."""
-        return PictureStream(*self.attrs("oh", "ow", "och", "ow_par", "och_par"))
-
     def weight_stream(self, fh: int, fw: int) -> WeightStream:
         """Weights of an ``fh`` x ``fw`` kernel, once for every column group of every row."""
         och, ich, och_par, ich_par, oh, ow, ow_par = self.attrs(
@@ -90,26 +139,12 @@ class StreamConv(WindowOp):
         return dict(counts)
 
     def attributes(self) -> AttributeTypes:
-        """``in_lo``/``in_hi`` bound the codes at the multiplier, after ``in_requant``;
-        ``buffer_style``: that of the window buffer, ``mem_mode``: that of the weights;
-        ``chain``: taps in a DSP cascade at most (0: as many as their sums allow)."""
+        """`CONV_ATTRIBUTES`, those of the skip stream and of a merged downsample."""
         return {
-            **GEOMETRY,
-            "ich": ("i", True, 1),
-            "och": ("i", True, 1),
+            **CONV_ATTRIBUTES,
             "group": ("i", False, 1, {1}),
-            "och_par": ("i", False, 1),
             "ich_par": ("i", False, 1),
-            "ow_par": ("i", False, 1),
-            "buffer_style": ("s", False, "slices", BUFFER_STYLES),
-            "mem_mode": ("s", False, "internal_decoupled", MEM_MODES),
-            "mac_style": ("s", False, "dsp", MAC_STYLES),
-            "chain": ("i", False, 0),
-            "in_lo": ("i", True, -128),
-            "in_hi": ("i", True, 127),
-            "weight_bits": ("i", True, 8),
             "in_requant": ("s", False, ""),
-            "requant": ("s", False, ""),
             "merge_downsample": ("i", False, 0, {0, 1}),
             "ds_tap": ("ints", False, [0, 0]),
             "ds_in_requant": ("s", False, ""),
@@ -123,9 +158,6 @@ class StreamConv(WindowOp):
             "acc_mult": ("i", False, 1),
             "skip_mult": ("i", False, 1),
             "pre_requant": ("s", False, ""),
-            # Quantised tensors of the original that live inside this task:
-            # {tensor: requantiser from total / from acc / from the downsample's acc}
-            "fused_tensors": ("s", False, ""),
             "pre_fused_tensors": ("s", False, ""),
             "ds_fused_tensors": ("s", False, ""),
         }
@@ -136,9 +168,15 @@ class StreamConv(WindowOp):
         return bool(self.get_nodeattr("merge_downsample"))
 
     @property
-    def has_skip(self) -> bool:
-        """Whether a skip stream joins in this task."""
-        return self.get_nodeattr("skip") != "none"
+    def skip_form(self) -> str:
+        """How a skip stream joins."""
+        return self.get_nodeattr("skip")
+
+    def products(self) -> int:
+        """Products of a cycle, those of a merged downsample included."""
+        names = ("och_par", "ich_par", "ow_par", "fh", "fw")
+        och_par, ich_par, ow_par, fh, fw = self.attrs(*names)
+        return och_par * ich_par * ow_par * (fh * fw + self.has_downsample)
 
     def compute(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """Exact integer convolution; products are summed in float64, exact below 2^53."""
@@ -157,7 +195,7 @@ class StreamConv(WindowOp):
         if not self.has_skip:
             return acc
         acc_factor, skip_factor = self.join_factors()
-        if self.get_nodeattr("skip") == "epilogue":
+        if self.skip_form == "epilogue":
             acc = self.requantiser("pre_requant")(acc)
         return acc * acc_factor + skip * skip_factor
 
@@ -168,10 +206,6 @@ class StreamConv(WindowOp):
         )
         return acc_mult << acc_shift, skip_mult << skip_shift
 
-    def input_range(self) -> Range:
-        """Range of the codes at the multipliers."""
-        return Range(*self.attrs("in_lo", "in_hi"))
-
     def ds_input_range(self) -> Range:
         """Range of the codes at the merged downsample's multipliers."""
         return Range(*self.attrs("ds_in_lo", "ds_in_hi"))
@@ -180,7 +214,7 @@ class StreamConv(WindowOp):
         """Range of what ``requant`` sees, given those of accumulator and skip code."""
         if not self.has_skip:
             return acc
-        if self.get_nodeattr("skip") == "epilogue":
+        if self.skip_form == "epilogue":
             acc = self.requantiser("pre_requant").output_range(acc)
         acc_factor, skip_factor = self.join_factors()
         return acc.times(acc_factor).plus(skip.times(skip_factor))

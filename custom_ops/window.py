@@ -88,9 +88,13 @@ class WindowOp(HardwareOp):
         return found
 
 
-def window_stream(op: WindowOp, channels: str, parallel: str) -> WindowStream:
-    """The windows of ``op``, whose channels and their unroll factor are the attributes named."""
+def window_stream(op: WindowOp, channels: str, parallel: str | int) -> WindowStream:
+    """The windows of ``op``, whose channels and their unroll factor are the attributes named.
+
+    A number is the unroll factor itself.
+    """
     oh, ow, fh, fw, stride, ow_par = op.attrs("oh", "ow", "fh", "fw", "stride", "ow_par")
-    ch, ch_par = op.attrs(channels, parallel)
+    ch = op.get_nodeattr(channels)
+    ch_par = op.get_nodeattr(parallel) if isinstance(parallel, str) else parallel
     rows = op.get_nodeattr("buffer_style") == "rows"
     return WindowStream(oh, ow, fh, fw, ch, stride[1], ow_par, ch_par, rows)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from finn_resnet.numerics.ranges import Range
 from tests.stream_graphs import INT8, UINT8, Edge, FusedGraph, StreamGraph, shift_to
 
-KINDS = ("conv", "conv", "skip", "downsample", "residual", "pool", "global_pool")
+KINDS = ("conv", "conv", "grouped", "skip", "downsample", "residual", "pool", "global_pool")
 MAX_CHANNELS = 12
 MAX_SIZE = 12
 MAX_TAPS = 100
@@ -145,6 +145,29 @@ def _conv_pair(graph: StreamGraph, name: str) -> str:
     return _text(graph, name, layer, x)
 
 
+def _grouped_pair(graph: StreamGraph, name: str) -> str:
+    """Depthwise most often, with a depth multiplier or several inputs a group."""
+    part, per = _pick(graph, (1, 1), (1, 1), (1, 2), (2, 1), (2, 3))
+    group = _up_to(graph, MAX_CHANNELS // max(part, per))
+    x = _input(graph, (*_size(graph), group * part))
+    layer = _layer(graph, x.shape[:2])
+    out = graph.grouped_conv(
+        name,
+        x,
+        graph.random_weights(group * per, *layer.kernel, part, bits=_pick(graph, 4, 8)),
+        stride=layer.stride,
+        pads=layer.pads,
+        factors=(_factor(graph, group), layer.ow_par),
+        in_lanes=layer.in_lanes,
+        out=_pick(graph, UINT8, INT8),
+        mac_style=_pick(graph, "dsp", "lut"),
+        link_style=_pick(graph, "bram", "lut"),
+        pad_value=_pick(graph, 0, x.codes.lo, x.codes.hi),
+    )[0]
+    _output(graph, out)
+    return f"{group} groups, {_text(graph, name, layer, x)}"
+
+
 def _skip_pair(graph: StreamGraph, name: str) -> str:
     x = _input(graph, (*_size(graph), _up_to(graph, MAX_CHANNELS)))
     layer, och = _layer(graph, x.shape[:2]), _up_to(graph, MAX_CHANNELS)
@@ -202,6 +225,7 @@ def _global_pool_pair(graph: StreamGraph, name: str) -> str:
 
 _KINDS = {
     "conv": _conv_pair,
+    "grouped": _grouped_pair,
     "skip": _skip_pair,
     "downsample": _downsample_pair,
     "residual": _residual_pair,

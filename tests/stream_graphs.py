@@ -267,18 +267,56 @@ class StreamGraph:
         )
 
     def _multiplication(
-        self, name, window: Edge, weights: np.ndarray, factors, codes: Range
+        self, name, window: Edge, weights: np.ndarray, factors, codes: Range, reach: int = 300
     ) -> tuple[Range, list[str]]:
         """Range of the accumulator, and the inputs of a convolution: window, weights, bias."""
         och_par, ich_par, ow_par = factors
         oh, ow, _ = window.shape
-        bias = self.rng.integers(-300, 300, len(weights))
+        bias = self.rng.integers(-reach, reach, len(weights))
         inputs = [
             window.name,
             self.weights(f"{name}_weights", weights, oh * -(-ow // ow_par), och_par, ich_par),
             self.constant(f"{name}_bias", bias),
         ]
         return accumulator_range(weights, bias, codes), inputs
+
+    def grouped_conv(
+        self,
+        name: str,
+        x: Edge,
+        weights: np.ndarray,
+        *,
+        stride=(1, 1),
+        pads=(0, 0, 0, 0),
+        factors=(1, 1),
+        out: Range = INT8,
+        requant: Requantiser | None = None,
+        mac_style: str = "dsp",
+        in_lanes: int = 0,
+        pad_value: int = 0,
+        link_style: str = "bram",
+    ) -> list[Edge]:
+        """Window buffer, parameters and grouped convolution: [out].
+
+        ``weights`` are [och, fh, fw, ich / group], ``factors`` (groups, columns) at once.
+        """
+        och, fh, fw, part = weights.shape
+        group = x.shape[2] // part
+        inner = (factors[0] * och // group, factors[0] * part, factors[1])
+        options = {"in_lanes": in_lanes, "pad_value": pad_value, "link_style": link_style}
+        window = self.window(name, x, (fh, fw), stride, pads, *inner[1:], **options)[0]
+        packed = (inner[0], part, inner[2])
+        total, inputs = self._multiplication(name, window, weights, packed, window.codes, 20)
+        attributes = self._conv_attributes(x, window, weights, stride, pads, inner, window.codes)
+        del attributes["ich_par"]
+        attributes |= {"ich": x.shape[2], "group": group, "mac_style": mac_style}
+        requant = requant or fitting_shift(total, out)
+        self._node(
+            "StreamGroupedConv", name, inputs, [f"{name}_out"], requant=requant.to_json(),
+            **attributes,
+        )  # fmt: skip
+        shape, codes = (*window.shape[:2], och), requant.output_range(total)
+        return [self._tensor(Edge(f"{name}_out", shape, codes, inner[2], inner[0]))]
 
     def _skip(self, skip: Edge, form, acc: Range, shifts, pre_requant, factors):
         """Input tensor, range of the sum and attributes of an addition inside a convolution."""

@@ -27,14 +27,16 @@ def record_model(model: ModelWrapper, cfg: BuildConfig) -> None:
     """Section `model`: file, digest, multiply-accumulates per frame and parameters.
 
     `model` is the hardware graph before any optimisation. A layer computes
-    oh * ow * och * ich * fh * fw products (eq. 12 of the paper).
+    oh * ow * och * ich * fh * fw products (eq. 12 of the paper; of a group's ich if grouped).
     """
+    from finn_resnet.parallelism.node_shapes import parameter_initialiser
+    from finn_resnet.transformation.graph_edit import convolutions
+
     macs = params = 0
-    for node in model.get_nodes_by_op_type("StreamConv"):
-        op = model.get_customop_wrapper(node)
-        och, ich, fh, fw = op.attrs("och", "ich", "fh", "fw")
+    for op in convolutions(model):
+        weights = parameter_initialiser(model, op.weights)
         macs += sum(op.mac_counts().values())
-        params += och * ich * fh * fw + och
+        params += weights.size + len(weights)
     digest = hashlib.sha256(Path(cfg.model).read_bytes()).hexdigest()
     update_report(
         cfg.output_dir,

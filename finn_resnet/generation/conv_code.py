@@ -62,15 +62,15 @@ def conv_code(node: NodeContext) -> NodeCode:
         **mac_types,
         **{name: config.type_name for name, config in requants.items()},
         "ds": downsample if merged else "fr::no_downsample",
-        **_memory_types(node, "weights"),
+        **memory_types(node, "weights"),
     }
     code.structs.append(config_struct(node.config, _doc(node), constants, types))
-    _add_task(node, constants, code)
-    code.probes = _probes(node)
+    add_task(node, constants, code, _doc(node)[0], "fr::conv", _ROLES)
+    code.probes = probes(node)
     return code
 
 
-def _memory_types(node: NodeContext, operand: str) -> dict[str, str]:
+def memory_types(node: NodeContext, operand: str) -> dict[str, str]:
     """The memory behind the weights ``operand``, if it lies in the task."""
     if node.op.get_nodeattr("mem_mode") == "internal_embedded":
         return {"memory": memory_type(node.edge(operand).node)}
@@ -207,7 +207,7 @@ def _downsample_structs(node: NodeContext, name: str) -> list[str]:
         "out_t": out.token_type,
         "in_requant": before.type_name,
         "requant": after.type_name,
-        **_memory_types(node, "ds_weights"),
+        **memory_types(node, "ds_weights"),
     }
     doc = [f"The 1x1 convolution merged into {node.name}: {ich} to {och} channels."]
     return [*before.structs, *after.structs, config_struct(name, doc, constants, types)]
@@ -237,23 +237,33 @@ def _ports(node: NodeContext) -> list[_Port]:
     return [_Port(role, edge.token_type, edge.layout.lanes, name) for role, edge, name in found]
 
 
-def _add_task(node: NodeContext, constants: dict[str, Member], code: NodeCode) -> None:
+def add_task(
+    node: NodeContext,
+    constants: dict[str, Member],
+    code: NodeCode,
+    doc: str,
+    function: str,
+    roles: tuple[str, ...],
+) -> None:
+    """Add the task and the function that hands ``function`` of the library its streams by role."""
     ports = _ports(node)
     code.functions.append(
         render(
             "conv",
-            doc=_doc(node)[0],
+            doc=doc,
             name=node.name,
+            function=function,
             ports=ports,
-            roles=_ROLES,
-            absent=set(_ROLES) - {port.role for port in ports},
+            roles=roles,
+            absent=set(roles) - {port.role for port in ports},
         )
     )
     call = f"{node.name}_task({', '.join(port.stream for port in ports)})"
-    code.tasks.append(TaskCall(node.name, call, "StreamConv", _pipeline_depth(constants)))
+    depth = pipeline_depth(constants)
+    code.tasks.append(TaskCall(node.name, call, node.op.onnx_node.op_type, depth))
 
 
-def _pipeline_depth(constants: dict[str, Any]) -> int:
+def pipeline_depth(constants: dict[str, Any]) -> int:
     """Modelled stages: operand registers, cascade or adder tree, accumulate, requantise, write."""
     ends = [0, *constants["chain_end"]]
     longest = max(b - a for a, b in pairwise(ends))
@@ -268,10 +278,11 @@ def _pipeline_depth(constants: dict[str, Any]) -> int:
     return around + tree + ceil(log2(constants["chains"]))
 
 
-def _probes(node: NodeContext) -> list[ProjectProbe]:
+def probes(node: NodeContext) -> list[ProjectProbe]:
+    """Probes of the values before requantisation."""
     op = node.op
     oh, ow, och, lanes, ch_par = op.attrs("oh", "ow", "och", "ow_par", "och_par")
-    kinds = {"total": True, "acc": op.get_nodeattr("skip") == "epilogue", "ds": op.has_downsample}
+    kinds = {"total": True, "acc": op.skip_form == "epilogue", "ds": op.has_downsample}
     return [
         ProjectProbe(node.probe_id + offset, node.name, kind, (1, oh, ow, och), lanes, ch_par)
         for offset, (kind, present) in enumerate(kinds.items())

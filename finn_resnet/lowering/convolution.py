@@ -18,6 +18,8 @@ from finn_resnet.lowering.interpreter import Interpreter, Unsupported, fractions
 from finn_resnet.lowering.tensors import CodeTensor, Constant, FloatChain
 from finn_resnet.numerics.ranges import Range
 
+WIDEST_GROUP = 16
+"""Weights of a group and tap up to which groups are computed apart, one whole group at a time."""
 MAX_WEIGHT_BITS = 9
 """8-bit weights with a zero-point take one bit more."""
 
@@ -131,7 +133,7 @@ def average_counts(node: NodeProto, geometry: Geometry) -> tuple[list[int], list
 
 
 def lower_conv(interpreter: Interpreter, node: NodeProto) -> None:
-    """Handler of Conv; a grouped one is a full one whose other weights are 0."""
+    """Handler of Conv; one of few wide groups is a full one whose other weights are 0."""
     source = interpreter.codes(node.input[0])
     weights = _weights(interpreter, node)
     if source.flattened or source.channels_last or weights.codes.ndim != 4:
@@ -140,11 +142,13 @@ def lower_conv(interpreter: Interpreter, node: NodeProto) -> None:
         )
     group = attributes(node).get("group", 1)
     dilation = tuple(attributes(node).get("dilations", (1, 1)))
-    codes = _dense_groups(weights.codes, group)
+    codes = weights.codes
+    if (len(codes) // group) * codes.shape[1] > WIDEST_GROUP:
+        codes, group = _dense_groups(codes, group), 1
     codes = dilated(codes.transpose(0, 2, 3, 1), dilation)
     geometry = read_geometry(node, source.shape, codes.shape[1:3])
     codes, geometry = _without_idle_taps(codes, geometry)
-    layer = _Layer(node, source, geometry, codes, scale_per_output(weights, axis=0))
+    layer = _Layer(node, source, geometry, codes, scale_per_output(weights, axis=0), group)
     _emit(interpreter, layer, _bias(interpreter, node), flattened=False)
 
 
@@ -229,13 +233,22 @@ def lower_dense(interpreter: Interpreter, node: NodeProto) -> None:
 
 @dataclass(frozen=True)
 class _Layer:
-    """What `_emit` needs of a convolution; ``codes`` is [och, fh, fw, ich]."""
+    """What `_emit` needs of a convolution; ``codes`` is [och, fh, fw, ich / group]."""
 
     node: NodeProto
     source: CodeTensor
     geometry: Geometry
     codes: np.ndarray
     scale: tuple[Fraction, ...]
+    group: int = 1
+
+    def per_weight(self, values: tuple[int, ...]) -> np.ndarray:
+        """A value of every input channel (or one for all) at the weights it belongs to."""
+        found = np.array(values, np.int64)
+        if len(values) == 1 or self.group == 1:
+            return found
+        outputs = np.arange(len(self.codes)) * self.group // len(self.codes)
+        return found.reshape(self.group, -1)[outputs][:, None, None, :]
 
     @property
     def bits(self) -> int:
@@ -324,12 +337,12 @@ def _padded_range(layer: _Layer) -> Range:
 
 def _zero_sums(layer: _Layer) -> np.ndarray:
     """What the zero-point of the input adds to every accumulator, [och]."""
-    zero = np.array(layer.source.zero, np.int64)
+    zero = layer.source.zero
     if len(zero) > 1 and any(layer.geometry.pads):
         raise Unsupported(
             "its input has one zero-point per channel and is padded", "use one zero-point"
         )
-    return (layer.codes * zero).reshape(len(layer.codes), -1).sum(axis=1)
+    return (layer.codes * layer.per_weight(zero)).reshape(len(layer.codes), -1).sum(axis=1)
 
 
 def _on_one_scale(layer: _Layer) -> _Layer:
@@ -345,7 +358,7 @@ def _on_one_scale(layer: _Layer) -> _Layer:
     unit = Fraction(gcd(*(int(s * denominator) for s in scales)), denominator)
     factors = [s / unit for s in scales]
     if max(factors) < 1 << 16:
-        codes = layer.codes * np.array([int(f) for f in factors], np.int64)
+        codes = layer.codes * layer.per_weight(tuple(int(f) for f in factors))
         if Range(int(codes.min()), int(codes.max())).bits <= MAX_WEIGHT_BITS:
             source = layer.source.named(layer.source.name, scale=(unit,))
             return replace(layer, source=source, codes=codes)
@@ -401,25 +414,30 @@ def _add_rest(
 def _emit_nodes(interpreter: Interpreter, layer: _Layer, bias: np.ndarray, out: CodeTensor) -> None:
     build, geometry = interpreter.builder, layer.geometry
     name = layer.node.name
-    och, fh, fw, ich = layer.codes.shape
+    och, fh, fw, part = layer.codes.shape
+    ich, per = part * layer.group, och // layer.group
+    grouped = layer.group > 1
+    # A grouped convolution takes whole groups at a time, one until the search chooses.
+    outputs, inputs = (per, part) if grouped else (1, 1)
     window, stream = (build.unique_tensor(f"{out.name}_{n}") for n in ("window", "weights"))
     build.node(
         "WindowBuffer", f"{name}_window", [layer.source.name], [window],
-        ich=ich, pad_value=layer.source.zero[0], **geometry.as_attributes(),
+        ich=ich, ich_par=inputs, pad_value=layer.source.zero[0], **geometry.as_attributes(),
     )  # fmt: skip
     padded = _padded_range(layer)
     build.describe(window, (1, geometry.oh, geometry.ow, fh * fw * ich), padded)
     weights = build.initialiser(build.unique_tensor(f"{out.name}_weight_codes"), layer.codes)
     build.node(
         "ParameterStream", f"{name}_weights", [weights], [stream],
-        och=och, ich=ich, fh=fh, fw=fw, repeats=geometry.oh * geometry.ow, bits=layer.bits,
+        och=och, ich=part, fh=fh, fw=fw, och_par=outputs, ich_par=inputs,
+        repeats=geometry.oh * geometry.ow, bits=layer.bits,
     )  # fmt: skip
     build.describe(stream, layer.codes.shape, _code_range(layer.codes))
     offsets = build.initialiser(build.unique_tensor(f"{out.name}_bias_codes"), bias)
     build.node(
-        "StreamConv", name, [window, stream, offsets], [out.name],
-        ich=ich, och=och, in_lo=padded.lo, in_hi=padded.hi, weight_bits=layer.bits,
-        **geometry.as_attributes(),
+        "StreamGroupedConv" if grouped else "StreamConv", name, [window, stream, offsets],
+        [out.name], ich=ich, och=och, group=layer.group, och_par=outputs,
+        in_lo=padded.lo, in_hi=padded.hi, weight_bits=layer.bits, **geometry.as_attributes(),
     )  # fmt: skip
     interpreter.describe(out)
 

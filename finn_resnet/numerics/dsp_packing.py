@@ -44,10 +44,10 @@ class Packing(NamedTuple):
     port_operands: int
     field_bits: int
 
-    @property
-    def products(self) -> int:
-        """Products of the largest tile."""
-        return max(n * self.tile_channels(n) for n in range(1, self.port_operands + 1))
+    def products_of(self, och: int) -> int:
+        """Products of the largest tile where ``och`` output channels see the same codes."""
+        columns = range(1, self.port_operands + 1)
+        return max(n * min(och, self.tile_channels(n)) for n in columns)
 
     @property
     def sums(self) -> Range:

@@ -93,11 +93,15 @@ def _engines(model: ModelWrapper) -> dict[str, Engine]:
 
 @dataclass(frozen=True)
 class _Setting:
-    """A factor or style: the field of `EngineFactors`, its largest value, its legal values."""
+    """A factor or style: the field of `EngineFactors`, its largest value, its legal values.
+
+    ``step``: what a factor is a multiple of.
+    """
 
     field: str
     limit: int | None
     styles: tuple[str, ...]
+    step: int = 1
 
 
 def _settings(engine: Engine) -> dict[str, _Setting]:
@@ -112,7 +116,7 @@ def _settings(engine: Engine) -> dict[str, _Setting]:
             # What the buffer unrolls, the engine decides.
             if node is engine.node or not (name in op.unrolled or field in own.factors):
                 limit = op.get_nodeattr(op.unrolled[name]) if name in op.unrolled else None
-                found[name] = _Setting(field, limit, op.styles(name))
+                found[name] = _Setting(field, limit, op.styles(name), op.factor_step(name))
     for name, node in zip(_MEMORY_SETTINGS, engine.parameters, strict=False):
         found[name] = _Setting("mem_styles", None, as_op(node).styles("mem_style"))
     return found
@@ -170,9 +174,10 @@ def _checked(engine: Engine, key: str, value: Any) -> Any:
         return value
     limit = setting.limit
     whole = isinstance(value, int) and not isinstance(value, bool)
-    least = 0 if key == "chain" else 1
-    if not whole or value < least or (limit is not None and value > limit):
-        legal = f"a whole number from {least} " + (f"to {limit}" if limit else "up")
+    least, step = 0 if key == "chain" else setting.step, setting.step
+    if not whole or value < least or (limit is not None and value > limit) or value % step:
+        kind = "whole number" if step == 1 else f"multiple of {step}"
+        legal = f"a {kind} from {least} " + (f"to {limit}" if limit else "up")
         raise UserError(f"folding of {engine.name!r}: {key} = {value!r} must be {legal}")
     return value
 
@@ -191,8 +196,9 @@ def _limited(engine: Engine, defaults: Mapping[str, Any]) -> dict[str, Any]:
         if key not in settings:
             continue
         limit = settings[key].limit
-        if limit is not None and isinstance(value, int) and value > limit:
-            value = limit
+        if limit is not None and isinstance(value, int) and value > 0:
+            step = settings[key].step
+            value = max(min(value, limit) // step, 1) * step
         found[key] = _checked(engine, key, value)
     return found
 
@@ -208,7 +214,7 @@ def _with_settings(engine: Engine, asked: Mapping[str, Any]) -> EngineFactors:
         for key, style in zip(_MEMORY_SETTINGS, present.mem_styles, strict=False)
     )
     if "ich_par" not in as_op(engine.node).factors and "och_par" in changes:
-        changes["ich_par"] = changes["och_par"]
+        changes["ich_par"] = as_op(engine.node).read_channels(changes["och_par"])
     ow_par = changes.get("ow_par", present.ow_par)
     if ow_par != present.ow_par:
         follow = ow_par if engine.buffer is None else min(ow_par, _input_width(engine))

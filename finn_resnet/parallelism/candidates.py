@@ -14,6 +14,7 @@ from finn_resnet.parallelism.engine_model import (
     ConvEngine,
     EngineFactors,
     EngineModel,
+    GroupedConvEngine,
     InputEngine,
     PoolEngine,
 )
@@ -138,17 +139,45 @@ def _conv_candidates(engine: ConvEngine, limit: int, space: SearchSpace) -> list
                 if engine.cycles(base) <= limit:
                     found.add(_least_och_par(engine, base, legal_och, limit))
     return [
-        replace(
-            chained,
-            mem_styles=styles,
-            link_style=link_style,
-            mem_mode=_mem_mode(styles, space),
-        )
+        variant
         for factors in _without_waste(engine, found)
-        for mac_style in ("dsp", "lut")
-        for chained in (engine.with_best_chain(replace(factors, mac_style=mac_style)),)
-        for link_style in ("lut", "bram")
-        for styles in _memories(engine, factors, space.mem_styles)
+        for variant in _variants(engine, factors, space)
+    ]
+
+
+def _variants(
+    engine: ConvEngine, factors: EngineFactors, space: SearchSpace
+) -> Iterator[EngineFactors]:
+    """Multipliers and memories that the same unroll factors leave open."""
+    for mac_style in ("dsp", "lut"):
+        chained = engine.with_best_chain(replace(factors, mac_style=mac_style))
+        for link_style in ("lut", "bram"):
+            for styles in _memories(engine, factors, space.mem_styles):
+                mode = _mem_mode(styles, space)
+                yield replace(chained, mem_styles=styles, link_style=link_style, mem_mode=mode)
+
+
+@candidates.register
+def _grouped_candidates(
+    engine: GroupedConvEngine, limit: int, space: SearchSpace
+) -> list[EngineFactors]:
+    """Fewest groups an iteration for every number of columns, and the memories and multipliers."""
+    shape = engine.shape
+    legal = (divisors if space.mode == "paper" else useful_factors)(engine.grouped.groups)
+    found = []
+    for ow_par in _column_factors(shape.ow, space.mode):
+        for in_lanes in _input_lanes(engine.window.iw, ow_par, engine.window.stride_w, space.mode):
+            options = (
+                EngineFactors(groups * shape.och, groups * shape.ich, ow_par, in_lanes)
+                for groups in legal
+            )
+            styled = (_with_buffer_style(engine.window, factors, space) for factors in options)
+            found += [next((f for f in styled if engine.cycles(f) <= limit), None)]
+    return [
+        variant
+        for factors in found
+        if factors is not None
+        for variant in _variants(engine, factors, space)
     ]
 
 

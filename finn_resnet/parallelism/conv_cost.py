@@ -12,7 +12,7 @@ from finn_resnet.parallelism.coefficients import coefficient, keeps_costs, price
 from finn_resnet.parallelism.memory_cost import delay_cost, lutram_lut, rom_cost
 from finn_resnet.parallelism.requant_cost import factor_cost, requant_cost
 
-_BIAS_BITS = 16
+BIAS_BITS = 16
 _CODE_BITS = 8
 
 
@@ -105,8 +105,8 @@ def conv_cost(shape: ConvShape, factors: ConvFactors) -> Resources:
     """Resources of the computation task, without streams and parameter memories."""
     lanes = factors.och_par * factors.ow_par
     cost = priced("conv_task_lut") + priced("hls_task_lut") + priced("conv_task_ff")
-    cost += Resources(dsp=conv_dsp(shape, factors)) + _operand_registers(shape, factors)
-    cost += _dot_products(shape, factors)
+    cost += Resources(dsp=conv_dsp(shape, factors)) + operand_registers(shape, factors)
+    cost += dot_products(shape, factors)
     outputs = [(shape.acc_bits, shape.requants)]
     if shape.merged_downsample:
         outputs.append((shape.ds_acc_bits, (shape.ds_requant,)))
@@ -123,7 +123,7 @@ def conv_cost(shape: ConvShape, factors: ConvFactors) -> Resources:
     return cost
 
 
-def _operand_registers(shape: ConvShape, factors: ConvFactors) -> Resources:
+def operand_registers(shape: ConvShape, factors: ConvFactors) -> Resources:
     """Registers of the window, which all output channel groups read, and of the weights."""
     taps = shape.taps + shape.merged_downsample
     window = shape.window_codes(factors.ow_par) * shape.in_bits
@@ -131,7 +131,7 @@ def _operand_registers(shape: ConvShape, factors: ConvFactors) -> Resources:
     return priced("operand_ff_per_bit", factors.ich_par * (window + weights))
 
 
-def _dot_products(shape: ConvShape, factors: ConvFactors) -> Resources:
+def dot_products(shape: ConvShape, factors: ConvFactors) -> Resources:
     """What the dot products take beside DSPs, those of a merged downsample included."""
     cost = _dot_product(
         shape.packing,
@@ -234,7 +234,7 @@ def _accumulation(shape: ConvShape, factors: ConvFactors, acc_bits: int) -> Reso
     cost += priced("accumulate_ff_per_bit", lanes * acc_bits)
     if factors.ich_par < shape.ich and och_groups > 1:
         cost += Resources(lut=lutram_lut(och_groups, lanes * acc_bits))
-    return cost + rom_cost(och_groups, factors.och_par * _BIAS_BITS, "lut")
+    return cost + rom_cost(och_groups, factors.och_par * BIAS_BITS, "lut")
 
 
 @keeps_costs

@@ -47,4 +47,5 @@ def _write_engine(engine: Engine, factors: EngineFactors) -> None:
     streams = [s for s in as_op(engine.node).input_streams() if isinstance(s, WeightStream)]
     for node, style, stream in zip(engine.parameters, factors.mem_styles, streams, strict=True):
         as_op(node).set_nodeattr("mem_style", style)
-        as_op(node).set_nodeattr("repeats", stream.repeats)
+        for name in ("och_par", "ich_par", "repeats"):
+            as_op(node).set_nodeattr(name, getattr(stream, name))

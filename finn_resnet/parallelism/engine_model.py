@@ -22,6 +22,12 @@ from finn_resnet.parallelism.conv_cost import (
     parameter_cost,
 )
 from finn_resnet.parallelism.costs import cost_of, costs
+from finn_resnet.parallelism.grouped_conv_cost import (
+    GroupedFactors,
+    GroupedShape,
+    grouped_conv_cost,
+    grouped_conv_cycles,
+)
 from finn_resnet.parallelism.memory_cost import fifo_cost
 from finn_resnet.parallelism.network import Engine
 from finn_resnet.parallelism.node_shapes import (
@@ -117,21 +123,25 @@ class ConvEngine:
         self._operands = conv_operands(model, engine.node)
         self._chains: dict[tuple[int, int], tuple[tuple[int, ...], ...]] = {}
 
-    def conv_factors(self, factors: EngineFactors) -> ConvFactors:
-        """Factors of the computation task, with the cascades its weights allow at ``ich_par``."""
-        key = factors.ich_par, factors.chain
+    def chains(self, ich_par: int, longest: int) -> tuple[tuple[int, ...], ...]:
+        """Where the cascades of ``ich_par`` input channels end that the weights allow."""
+        key = ich_par, longest
         if key not in self._chains:
             self._chains[key] = tuple(
                 chain_ends(
-                    tap_order(weights, factors.ich_par),
+                    tap_order(weights, ich_par),
                     codes,
                     packing,
-                    0 if packing == UNPACKED else factors.chain,
+                    0 if packing == UNPACKED else longest,
                 )
                 for weights, codes, packing in self._operands
             )
+        return self._chains[key]
+
+    def conv_factors(self, factors: EngineFactors) -> ConvFactors:
+        """Factors of the computation task, with the cascades its weights allow at ``ich_par``."""
         plain = factors.och_par, factors.ich_par, factors.ow_par, factors.mac_style
-        return ConvFactors(*plain, *self._chains[key])
+        return ConvFactors(*plain, *self.chains(factors.ich_par, factors.chain))
 
     def with_best_chain(self, factors: EngineFactors) -> EngineFactors:
         """``factors`` with the longest DSP cascades that take the fewest LUTs.
@@ -141,22 +151,27 @@ class ConvEngine:
         """
         if factors.mac_style != "dsp":
             return replace(factors, chain=0)
-        taps = self.shape.taps * factors.ich_par
+        taps = self.shape.taps * min(factors.ich_par, self.shape.ich)
         lengths = [0, *(ceil(taps / parts) for parts in _CHAIN_PARTS if parts < taps)]
         tried = [replace(factors, chain=length) for length in lengths]
-        return min(tried, key=lambda f: conv_cost(self.shape, self.conv_factors(f)).lut)
+        return min(tried, key=lambda f: self.own_cost(f).lut)
+
+    def own_cost(self, factors: EngineFactors) -> Resources:
+        """Resources of the computation task."""
+        return conv_cost(self.shape, self.conv_factors(factors))
+
+    def own_cycles(self, factors: EngineFactors) -> int:
+        """Cycles per frame of the computation task."""
+        return conv_cycles(self.shape, self.conv_factors(factors))
 
     def cycles(self, factors: EngineFactors) -> int:
         """Cycles per frame of the slowest of its tasks."""
-        return max(
-            conv_cycles(self.shape, self.conv_factors(factors)),
-            window_cycles(self.window, factors.window),
-        )
+        return max(self.own_cycles(factors), window_cycles(self.window, factors.window))
 
     def tasks(self, factors: EngineFactors) -> Iterator[TaskCost]:
         """Cost of every task."""
-        cycles = conv_cycles(self.shape, self.conv_factors(factors))
-        yield TaskCost(self.name, cycles, conv_cost(self.shape, self.conv_factors(factors)))
+        cycles = self.own_cycles(factors)
+        yield TaskCost(self.name, cycles, self.own_cost(factors))
         yield _buffer_task(self.window, self._buffer_name, factors)
         for index, style in enumerate(factors.mem_styles):
             yield TaskCost(
@@ -171,6 +186,34 @@ class ConvEngine:
     def parameter_cost(self, index: int, factors: EngineFactors, mem_style: str) -> Resources:
         """Memory of the weights ``index`` in ``mem_style``."""
         return memory_task(self.parameters[index], factors, mem_style)
+
+
+@costs("StreamGroupedConv", SearchRole.ENGINE)
+class GroupedConvEngine(ConvEngine):
+    """A grouped convolution with its window buffer and parameter task; ``shape`` is a group's."""
+
+    def __init__(self, model: ModelWrapper, engine: Engine) -> None:
+        super().__init__(model, engine)
+        self.grouped = GroupedShape(self.shape, as_op(engine.node).get_nodeattr("group"))
+
+    def grouped_factors(self, factors: EngineFactors) -> GroupedFactors:
+        """Factors of the computation task, with the cascades its weights allow."""
+        ends = self.chains(self.shape.ich, factors.chain)[0]
+        group_par = factors.och_par // self.shape.och
+        return GroupedFactors(group_par, factors.ow_par, factors.mac_style, ends)
+
+    def own_cost(self, factors: EngineFactors) -> Resources:
+        """Resources of the computation task."""
+        return grouped_conv_cost(self.grouped, self.grouped_factors(factors))
+
+    def own_cycles(self, factors: EngineFactors) -> int:
+        """Cycles per frame of the computation task."""
+        return grouped_conv_cycles(self.grouped, self.grouped_factors(factors))
+
+    def parameter_cost(self, index: int, factors: EngineFactors, mem_style: str) -> Resources:
+        """Memory of the weights: a word holds whole kernels."""
+        whole = replace(factors, ich_par=self.shape.ich)
+        return super().parameter_cost(index, whole, mem_style)
 
 
 @costs("StreamPool", SearchRole.ENGINE)

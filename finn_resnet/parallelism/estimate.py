@@ -10,8 +10,8 @@ from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.boards import Board, Resources, total
-from finn_resnet.custom_ops import StreamConv
 from finn_resnet.custom_ops.base import HardwareOp, SearchRole
+from finn_resnet.custom_ops.stream_conv import ConvOp
 from finn_resnet.custom_ops.streams import PictureStream
 from finn_resnet.parallelism.costed_network import Follower
 from finn_resnet.parallelism.costs import cost_of
@@ -143,10 +143,10 @@ def _stream_cost(model: ModelWrapper, op: HardwareOp) -> Resources:
 
 def _products_per_dsp(model: ModelWrapper, node: NodeProto) -> int:
     op = getCustomOp(node)
-    if not isinstance(op, StreamConv) or op.get_nodeattr("mac_style") != "dsp":
+    if not isinstance(op, ConvOp) or op.get_nodeattr("mac_style") != "dsp":
         return 0
     _, _, packing = conv_operands(model, node)[0]
-    return packing.products
+    return packing.products_of(op.get_nodeattr("och") // op.get_nodeattr("group"))
 
 
 def _layer(node: NodeProto, cycles: int, cost: Resources, products_per_dsp: int) -> LayerEstimate:

@@ -56,10 +56,13 @@ def window_shape(model: Any, node: NodeProto) -> WindowShape:
 
 
 def conv_shape(model: Any, node: NodeProto) -> ConvShape:
-    """Sizes, widths and epilogue of a StreamConv; accumulator widths are exact."""
+    """Sizes, widths and epilogue of a convolution; accumulator widths are exact.
+
+    Those of a grouped one are a group's: its channels, the whole picture.
+    """
     op = getCustomOp(node)
     requants = [op.get_nodeattr("requant")]
-    if op.get_nodeattr("skip") == "epilogue":
+    if op.skip_form == "epilogue":
         requants.insert(0, op.get_nodeattr("pre_requant"))
     operands = conv_operands(model, node)
     weights, codes, packing = operands[0]
@@ -76,8 +79,10 @@ def conv_shape(model: Any, node: NodeProto) -> ConvShape:
             "ds_signed_codes": ds_codes.signed,
             "ds_requant": op.get_nodeattr("ds_requant"),
         }
+    group = op.get_nodeattr("group")
     return ConvShape(
-        *op.attrs("och", "ich", "oh", "ow", "fh", "fw"),
+        *(channels // group for channels in op.attrs("och", "ich")),
+        *op.attrs("oh", "ow", "fh", "fw"),
         stride_w=op.get_nodeattr("stride")[1],
         in_bits=codes.bits,
         weight_bits=op.get_nodeattr("weight_bits"),
@@ -92,7 +97,7 @@ def conv_shape(model: Any, node: NodeProto) -> ConvShape:
 
 
 def conv_operands(model: Any, node: NodeProto) -> list[tuple[np.ndarray, Range, Packing]]:
-    """Weights [och, fh, fw, ich], range of the codes they meet, how both share DSPs.
+    """Weights [och, fh, fw, ich / group], range of the codes they meet, how both share DSPs.
 
     The convolution's own, then the merged downsample's.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -196,15 +195,11 @@ def _roofline(report: dict[str, Any], folder: Path, graph: ModelWrapper | None) 
 
 def _built_products(graph: ModelWrapper) -> dict[str, int]:
     """Multiplications a cycle that a hardware graph has multipliers for, by their style."""
-    from qonnx.custom_op.registry import getCustomOp
+    from finn_resnet.transformation.graph_edit import convolutions
 
     built = {"dsp": 0, "lut": 0}
-    for node in graph.get_nodes_by_op_type("StreamConv"):
-        op = getCustomOp(node)
-        window = op.get_nodeattr("fh") * op.get_nodeattr("fw")
-        taps = window + op.get_nodeattr("merge_downsample")
-        factors = [op.get_nodeattr(name) for name in ("och_par", "ich_par", "ow_par")]
-        built[op.get_nodeattr("mac_style")] += math.prod(factors) * taps
+    for op in convolutions(graph):
+        built[op.get_nodeattr("mac_style")] += op.products()
     return built
 
 

@@ -25,7 +25,7 @@ _FLAGS = (
     *("-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-fno-jump-tables"),
     *("-mllvm", "-disable-loop-idiom-all", "-mllvm", "-inline-threshold=10000000"),
     # Exits of a loop are not threaded through copies of its body, which would have no trip count.
-    *("-mllvm", "-jump-threading-threshold=2"),
+    *("-mllvm", "-jump-threading-threshold=1"),
     *("-Wno-unknown-pragmas", "-Wno-bit-int-extension", "-Wno-unknown-warning-option"),
 )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from finn_resnet.schedule_check.ir import Function, Instruction, Loop
+from finn_resnet.schedule_check.task_unit import EXTERNAL
 
 PORTS = 2
 """Accesses a memory serves in a cycle."""
@@ -72,7 +73,7 @@ def source_name(value: str) -> str:
             if len(rest) >= length and re.fullmatch(r"(_\d+)?", rest[length:]):
                 return rest[:length]
         return name
-    return name.split(".")[0]
+    return name.partition(EXTERNAL)[0].split(".")[0]
 
 
 def accesses(function: Function, loop: Loop, constants: set[str]) -> Iterator[Access]:

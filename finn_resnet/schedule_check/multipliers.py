@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from qonnx.custom_op.registry import getCustomOp
-
+from finn_resnet.custom_ops import StreamGroupedConv
+from finn_resnet.custom_ops.stream_conv import ConvOp
 from finn_resnet.parallelism.conv_cost import ConvFactors, conv_dsp
+from finn_resnet.parallelism.grouped_conv_cost import (
+    GroupedFactors,
+    GroupedShape,
+    grouped_conv_dsp,
+)
 from finn_resnet.parallelism.node_shapes import conv_shape
 from finn_resnet.schedule_check.ir import Function, Instruction, Loop
+from finn_resnet.transformation.graph_edit import convolutions
 
 WIDE_BITS, NARROW_BITS = 27, 18
 """Operands of a DSP48E2's multiplier."""
@@ -17,15 +23,19 @@ WIDE_BITS, NARROW_BITS = 27, 18
 def expected_multipliers(model: Any) -> dict[str, int]:
     """Multipliers of every convolution by the cost model: DSPs, or products in LUTs."""
     found = {}
-    for node in model.get_nodes_by_op_type("StreamConv"):
-        op, shape = getCustomOp(node), conv_shape(model, node)
-        factors = ConvFactors(*op.attrs("och_par", "ich_par", "ow_par", "mac_style"))
-        if factors.mac_style == "dsp":
-            found[node.name] = conv_dsp(shape, factors)
-        else:
-            products = factors.och_par * factors.ich_par * factors.ow_par
-            found[node.name] = products * (shape.taps + shape.merged_downsample)
+    for op in convolutions(model):
+        node = op.onnx_node
+        dsp = op.get_nodeattr("mac_style") == "dsp"
+        found[node.name] = _dsps(model, op) if dsp else op.products()
     return found
+
+
+def _dsps(model: Any, op: ConvOp) -> int:
+    shape, ow_par = conv_shape(model, op.onnx_node), op.get_nodeattr("ow_par")
+    if isinstance(op, StreamGroupedConv):
+        groups = GroupedShape(shape, op.get_nodeattr("group"))
+        return grouped_conv_dsp(groups, GroupedFactors(op.group_par, ow_par))
+    return conv_dsp(shape, ConvFactors(*op.attrs("och_par", "ich_par"), ow_par))
 
 
 def multipliers(function: Function, loop: Loop) -> list[tuple[int, int]]:
@@ -71,8 +81,10 @@ class _SignedBits:
         if i.op == "shl" and i.operands[1].isdigit():
             high, low = self.of(i.operands[0])
             return min(i.bits, high + int(i.operands[1])), low + int(i.operands[1])
-        if i.op == "and" and i.operands[1].isdigit():
-            return int(i.operands[1]).bit_length() + 1, 0
+        if i.op == "and" and i.operands[1].lstrip("-").isdigit():
+            mask, (high, low) = int(i.operands[1]), self.of(i.operands[0])
+            kept = high if mask < 0 else mask.bit_length() + 1
+            return kept, max(low, (mask & -mask).bit_length() - 1)
         if i.op in ("ashr", "lshr") and i.operands[1].isdigit():
             high, low = self.of(i.operands[0])
             right = int(i.operands[1])

@@ -10,10 +10,16 @@ from finn_resnet.deploy.cpp_source import functions, split_top_level, without_co
 from finn_resnet.deploy.dataflow_check import stream_declaration, task_call
 
 PREFIX = "task_"
+EXTERNAL = "__of_"
+"""Stands between the name that a variable has in the sources and whose it is."""
 MARKER = "fr_pipelined_iteration"
 """Function that a pipelined loop's body calls first."""
 
 _LOOP = re.compile(r"(for \([^{}]*?\) \{\n)\s*#\s*pragma HLS (unroll|pipeline)\b[^\n]*")
+_WEIGHTS = re.compile(
+    r"static constexpr std::int8_t weights((?:\[\d+\]){2}) = \{\s*"
+    r'#include "weights/(\w+)\.inc"\s*\};'
+)
 _SOURCES = ("*.hpp", "include/**/*.hpp", "weights/*.inc")
 
 
@@ -21,7 +27,9 @@ def write_task_unit(project_dir: Path, folder: Path) -> Path:
     """Copy a project's sources to ``folder``, marked for clang, with a function for every task.
 
     Loops to unroll carry clang's own pragma, and the body of every pipelined loop begins with a
-    call of `MARKER`. Streams are external, so that nothing is known of what they carry.
+    call of `MARKER`. Streams and weights are external, so that nothing is known of what they
+    hold: the hardware is the same for any weights, and a memory of one word would otherwise be
+    taken for constants.
 
     Returns:
         The file that defines ``task_<name>`` for every task.
@@ -44,7 +52,9 @@ def _marked(text: str) -> str:
             return f"\n#pragma clang loop unroll(full)\n{match[1]}"
         return f"\n#pragma clang loop unroll(disable)\n{match[1]}{MARKER}();"
 
-    return _LOOP.sub(mark, text)
+    name = rf"weights{EXTERNAL}\2"
+    external = rf"extern const std::int8_t {name}\1; const auto& weights = {name};"
+    return _WEIGHTS.sub(external, _LOOP.sub(mark, text))
 
 
 def _task_functions(text: str, name: str) -> str:

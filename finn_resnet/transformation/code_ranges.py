@@ -6,7 +6,7 @@ from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.custom_ops.base import to_codes
-from finn_resnet.custom_ops.stream_conv import StreamConv, accumulator_range
+from finn_resnet.custom_ops.stream_conv import ConvOp, accumulator_range
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.transformation.graph_edit import as_op, code_range
 
@@ -16,11 +16,11 @@ def total_range(model: ModelWrapper, node: NodeProto, output: int = 0) -> Range:
 
     Args:
         model: hardware graph.
-        node: StreamConv, StreamPool, StreamAdd or StreamRequant.
+        node: a convolution, StreamPool, StreamAdd, StreamConcat or StreamRequant.
         output: output index; 1 is a convolution's merged downsample.
     """
     op = as_op(node)
-    if not isinstance(op, StreamConv):
+    if not isinstance(op, ConvOp):
         return op.total_range(*(code_range(model, name) for name in node.input))
     if output == 1:
         return conv_accumulator_range(model, node, merged=True)
@@ -30,7 +30,7 @@ def total_range(model: ModelWrapper, node: NodeProto, output: int = 0) -> Range:
 
 def conv_accumulator_range(model: ModelWrapper, node: NodeProto, merged: bool = False) -> Range:
     """Exact accumulator range from the actual weights, of the main or the merged convolution."""
-    op: StreamConv = as_op(node)
+    op: ConvOp = as_op(node)
     weights, bias = (op.ds_weights, op.ds_bias) if merged else (op.weights, op.bias)
     constant = [
         to_codes(model.get_initializer(name)) for name in (_weights_name(model, weights), bias)

@@ -13,6 +13,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.custom_ops.base import DOMAIN, HardwareOp
+from finn_resnet.custom_ops.stream_conv import ConvOp
 from finn_resnet.errors import UserError
 from finn_resnet.numerics.ranges import Range
 
@@ -74,6 +75,11 @@ def hardware_ops(model: ModelWrapper) -> list[HardwareOp]:
     """Custom ops of the nodes that run in the fabric, in graph order."""
     ops = [as_op(node) for node in model.graph.node if node.domain == DOMAIN]
     return [op for op in ops if not op.is_host]
+
+
+def convolutions(model: ModelWrapper) -> list[ConvOp]:
+    """Custom ops of all convolutions, grouped ones too, in graph order."""
+    return [op for op in hardware_ops(model) if isinstance(op, ConvOp)]
 
 
 def producer_of(model: ModelWrapper, tensor: str, op_type: str) -> NodeProto | None:

@@ -16,13 +16,14 @@ from pathlib import Path
 import numpy as np
 from qonnx.core.modelwrapper import ModelWrapper
 
+from finn_resnet.custom_ops.stream_conv import ConvOp
 from finn_resnet.numerics.ranges import Range
 from finn_resnet.numerics.requantiser import Requantiser
 from finn_resnet.numerics.step_function import thresholds
 from finn_resnet.simulation.compiler import compile_program
 from finn_resnet.simulation.runner import SimulationError
 from finn_resnet.transformation.code_ranges import conv_accumulator_range, total_range
-from finn_resnet.transformation.graph_edit import as_op, nodes_of
+from finn_resnet.transformation.graph_edit import convolutions, hardware_ops
 
 _PROGRAM = """#include <cstdint>
 #include <cstdio>
@@ -95,13 +96,14 @@ def _ends_and_thresholds(map_: Requantiser, inputs: Range) -> np.ndarray:
 
 def requantiser_checks(model: ModelWrapper) -> Iterator[RequantiserCheck]:
     """Every requantiser behind an accumulator of a hardware graph that is not the identity."""
-    for node in nodes_of(model, "StreamConv", "StreamAdd", "StreamPool", "StreamRequant"):
-        op = as_op(node)
-        conv = node.op_type == "StreamConv"
+    for op in hardware_ops(model):
+        if "requant" not in op.requant_attributes():
+            continue
+        node, conv = op.onnx_node, isinstance(op, ConvOp)
         channels, group = op.attrs("och", "och_par") if conv else op.attrs("ch", "ch_par")
         struct = f"{node.name}_config"
         found = [(f"{struct}::requant", "requant", total_range(model, node))]
-        if conv and op.get_nodeattr("skip") == "epilogue":
+        if conv and op.skip_form == "epilogue":
             range_ = conv_accumulator_range(model, node)
             found.append((f"{struct}::pre_requant", "pre_requant", range_))
         if conv and op.has_downsample:
@@ -115,10 +117,10 @@ def requantiser_checks(model: ModelWrapper) -> Iterator[RequantiserCheck]:
 
 def _width_assertions(model: ModelWrapper) -> Iterator[str]:
     """C++ that refuses widths of convolutions too narrow for the exact ranges of their values."""
-    for node in nodes_of(model, "StreamConv"):
-        op = as_op(node)
+    for op in convolutions(model):
+        node = op.onnx_node
         acc, total = conv_accumulator_range(model, node), total_range(model, node)
-        kept = total if op.get_nodeattr("skip") == "accumulator" else acc
+        kept = total if op.skip_form == "accumulator" else acc
         needed = [("", "acc_bits", kept), ("", "total_bits", total)]
         if op.has_downsample:
             needed.append(("_ds", "acc_bits", conv_accumulator_range(model, node, merged=True)))

@@ -141,7 +141,8 @@ def test_multipliers_of_an_array(packing, och_par, ow_par, group, count):
 
 
 def test_products_of_a_packing():
-    assert [packing.products for packing in (UNPACKED, PAIRS, FOURS)] == [1, 2, 4]
+    assert [packing.products_of(8) for packing in (UNPACKED, PAIRS, FOURS)] == [1, 2, 4]
+    assert [packing.products_of(1) for packing in (UNPACKED, PAIRS, FOURS)] == [1, 2, 3]
 
 
 @given(st.integers(1, 40), st.integers(1, 20))
