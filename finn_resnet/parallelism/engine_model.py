@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from itertools import product
+from math import ceil, prod
 from typing import Protocol
 
 from qonnx.core.modelwrapper import ModelWrapper
@@ -99,6 +100,11 @@ class TaskCost:
     resources: Resources
 
 
+def _group_counts(extent: int) -> set[int]:
+    """Numbers of groups that an extent is cut into by some unroll factor."""
+    return {ceil(extent / factor) for factor in range(1, extent + 1)}
+
+
 @dataclass(frozen=True)
 class ParameterShape:
     """Sizes of a parameter task: channels, taps and bits of a weight."""
@@ -168,6 +174,16 @@ class ConvEngine:
         """Cycles per frame of the slowest of its tasks."""
         return max(self.own_cycles(factors), window_cycles(self.window, factors.window))
 
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame."""
+        return self.shape.macs
+
+    def cycle_counts(self) -> set[int]:
+        """Cycles per frame that some factors give the computation task."""
+        extents = (self.shape.ow, self.shape.och, self.shape.ich)
+        return {self.shape.oh * prod(counts) for counts in product(*map(_group_counts, extents))}
+
     def tasks(self, factors: EngineFactors) -> Iterator[TaskCost]:
         """Cost of every task."""
         cycles = self.own_cycles(factors)
@@ -199,12 +215,22 @@ class GroupedConvEngine(ConvEngine):
     def grouped_factors(self, factors: EngineFactors) -> GroupedFactors:
         """Factors of the computation task, with the cascades its weights allow."""
         ends = self.chains(self.shape.ich, factors.chain)[0]
-        group_par = factors.och_par // self.shape.och
+        group_par = ceil(factors.och_par / self.shape.och)
         return GroupedFactors(group_par, factors.ow_par, factors.mac_style, ends)
 
     def own_cost(self, factors: EngineFactors) -> Resources:
         """Resources of the computation task."""
         return grouped_conv_cost(self.grouped, self.grouped_factors(factors))
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame."""
+        return self.shape.macs * self.grouped.groups
+
+    def cycle_counts(self) -> set[int]:
+        """Cycles per frame that some factors give the computation task."""
+        extents = (self.shape.ow, self.grouped.groups)
+        return {self.shape.oh * prod(counts) for counts in product(*map(_group_counts, extents))}
 
     def own_cycles(self, factors: EngineFactors) -> int:
         """Cycles per frame of the computation task."""

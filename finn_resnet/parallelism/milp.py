@@ -14,13 +14,12 @@ import time
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from math import ceil, floor
 from typing import Any
 
 from finn_resnet.boards import RESOURCE_NAMES, Board, Resources
 from finn_resnet.errors import UserError, did_you_mean
-from finn_resnet.parallelism.candidates import search_space, useful_factors, with_buffer_style
+from finn_resnet.parallelism.candidates import search_space, with_buffer_style
 from finn_resnet.parallelism.choice_problem import ChoiceProblem
 from finn_resnet.parallelism.conv_cost import multiplier_cost
 from finn_resnet.parallelism.costed_network import CostedNetwork
@@ -204,7 +203,7 @@ class ParallelismSearch:
                 slowest = with_buffer_style(engine.window, slowest, self._space)
             values |= {engine.cycles(slowest), self._network.follower_cycles(index, slowest)}
             if isinstance(engine, ConvEngine):
-                values |= _conv_cycle_counts(engine)
+                values |= engine.cycle_counts()
         return sorted(values)
 
     def _problem(self, limit: int) -> ChoiceProblem:
@@ -239,7 +238,7 @@ class ParallelismSearch:
     def _multiplier_bound(self) -> float:
         """Cycles per frame if all DSPs (two products) and LUTs did nothing but multiply."""
         engines: list[ConvEngine] = [e for e in self._network.engines if isinstance(e, ConvEngine)]
-        macs = sum(engine.shape.macs for engine in engines)
+        macs = sum(engine.macs for engine in engines)
         product = multiplier_cost(*_TYPICAL_BITS).lut
         products = 2 * self._capacity.dsp + self._capacity.lut / product
         return macs / max(products, 1.0)
@@ -311,12 +310,3 @@ def _less_reserve(capacity: Resources) -> Resources:
         for name, amount in capacity.as_dict().items()
     }
     return Resources(**kept)
-
-
-def _conv_cycle_counts(engine: ConvEngine) -> set[int]:
-    shape = engine.shape
-    groups = [
-        {ceil(extent / factor) for factor in useful_factors(extent)}
-        for extent in (shape.ow, shape.och, shape.ich)
-    ]
-    return {shape.oh * a * b * c for a, b, c in product(*groups)}
