@@ -54,7 +54,7 @@ inline void load_group(const typename C::window_t& window, int group, group_oper
 /// Adds the products of group `group` to its accumulators, which hold the bias.
 template <class C, class Weights, class Acc>
 inline void group_sums(const typename C::window_t& window, const Weights& weights, int group,
-                       Acc (&acc)[C::ow_par][C::och_par]) {
+                       Acc (&result)[C::ow_par][C::och_par]) {
 #pragma HLS inline
   constexpr int taps = grouped_shape<C>::taps;
   group_operands<C> x;
@@ -78,7 +78,7 @@ inline void group_sums(const typename C::window_t& window, const Weights& weight
     for (int o = 0; o < C::group_och; ++o) {
 #pragma HLS unroll
       check_fits<C::sum_bits, true>(sum[l][o], "sum of products");
-      Acc& total = acc[l][group * C::group_och + o];
+      Acc& total = result[l][group * C::group_och + o];
       total = to_int<C::acc_bits>(total + sum[l][o]);
     }
   }
@@ -100,14 +100,14 @@ inline void grouped_conv(Window& window_in, Weights& weights_in,
         iteration();
         const auto& window = read_window<C>(window_in, oh, og);
         const auto& weights = next_weights<C>(weights_in, g);
-        acc_t acc[C::ow_par][C::och_par];
-#pragma HLS array_partition variable = acc complete dim = 0
-        conv_initial<C>(skip, og, 0, g, acc);
+        acc_t result[C::ow_par][C::och_par];
+#pragma HLS array_partition variable = result complete dim = 0
+        conv_initial<C>(skip, og, 0, g, result);
         for (int group = 0; group < shape::groups; ++group) {
 #pragma HLS unroll
-          group_sums<C>(window, weights, group, acc);
+          group_sums<C>(window, weights, group, result);
         }
-        conv_write<C>(acc, skip, og, g, out);
+        conv_write<C>(result, skip, og, g, out);
       }
     }
   }

@@ -171,7 +171,7 @@ def _grouped_candidates(
                 EngineFactors(groups * shape.och, groups * shape.ich, ow_par, in_lanes)
                 for groups in legal
             )
-            styled = (_with_buffer_style(engine.window, factors, space) for factors in options)
+            styled = (with_buffer_style(engine.window, factors, space) for factors in options)
             found += [next((f for f in styled if engine.cycles(f) <= limit), None)]
     return [
         variant
