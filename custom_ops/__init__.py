@@ -11,6 +11,7 @@ from finn_resnet.custom_ops.elementwise import (
 )
 from finn_resnet.custom_ops.host import DequantizeOutput, LinearQuant, QuantizeInput
 from finn_resnet.custom_ops.parameter_stream import ParameterStream
+from finn_resnet.custom_ops.stream_concat import StreamConcat
 from finn_resnet.custom_ops.stream_conv import StreamConv
 from finn_resnet.custom_ops.stream_grouped_conv import StreamGroupedConv
 from finn_resnet.custom_ops.stream_pool import StreamPool
@@ -27,6 +28,7 @@ __all__ = [
     "ParameterStream",
     "QuantizeInput",
     "StreamAdd",
+    "StreamConcat",
     "StreamConv",
     "StreamFork",
     "StreamGroupedConv",

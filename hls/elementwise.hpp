@@ -1,6 +1,7 @@
 #pragma once
 
-/// Tasks that keep the picture's shape: fork, residual addition, requantisation.
+/// Tasks that keep the picture's rows and columns: fork, residual addition, concatenation,
+/// requantisation.
 ///
 /// One iteration handles one token of every lane: order row, column group (`lanes` columns),
 /// channel group. Config `C`: `h w ch`, `ch_par`, `lanes` and what each task names.
@@ -80,6 +81,46 @@ void stream_add(stream<typename C::a_t> (&a)[C::lanes], stream<typename C::b_t> 
                   multiply<C::total_bits>(y.v[k], std::int64_t{C::mult_b}));
             };
             out[l].write(requantised<C>(g, sum));
+          }
+        }
+      }
+    }
+  }
+}
+
+/// The token of channel group `g` of a joined picture, if part `index` holds it.
+template <class C, class Part, class Code>
+inline void concat_part(Part& part, int index, int g, Code (&codes)[C::ch_par]) {
+#pragma HLS inline
+  const int begin = index == 0 ? 0 : C::part_end[index - 1];
+  if (g >= begin && g < C::part_end[index]) {
+    const auto& token = read_ref(part);
+    for (int k = 0; k < C::ch_par; ++k) {
+#pragma HLS unroll
+      codes[k] = token.v[k];
+    }
+  }
+}
+
+/// `requant` of pictures joined along the channels. `C`: `part_end` (per part, one past its last
+/// channel group in the joined picture; only the last part may end inside a token), `out_t`,
+/// `requant`.
+template <class C, class... Parts>
+void stream_concat(stream<typename C::out_t> (&out)[C::lanes], Parts&... parts) {
+  using shape = picture_shape<C>;
+  for (int h = 0; h < C::h; ++h) {
+    for (int wg = 0; wg < shape::column_groups; ++wg) {
+      for (int g = 0; g < shape::groups; ++g) {
+#pragma HLS pipeline II = 1 style = stp
+        iteration();
+        for (int l = 0; l < C::lanes; ++l) {
+#pragma HLS unroll
+          if (shape::has(wg, l)) {
+            int_t<C::total_bits> codes[C::ch_par] = {};
+#pragma HLS array_partition variable = codes complete dim = 0
+            int index = 0;
+            ((concat_part<C>(parts[l], index, g, codes), ++index), ...);
+            out[l].write(requantised<C>(g, [&codes](int k) { return codes[k]; }));
           }
         }
       }

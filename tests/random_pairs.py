@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from finn_resnet.numerics.ranges import Range
 from tests.stream_graphs import INT8, UINT8, Edge, FusedGraph, StreamGraph, shift_to
 
-KINDS = ("conv", "conv", "grouped", "skip", "downsample", "residual", "pool", "global_pool")
+KINDS = (
+    *("conv", "conv", "grouped", "skip", "downsample", "residual", "pool", "global_pool"),
+    "concat",
+)
 MAX_CHANNELS = 12
 MAX_SIZE = 12
 MAX_TAPS = 100
@@ -223,6 +226,19 @@ def _global_pool_pair(graph: StreamGraph, name: str) -> str:
     return f"{kind} of {shape}, {lanes} lanes, {ch_par} channels"
 
 
+def _concat_pair(graph: StreamGraph, name: str) -> str:
+    """Two or three pictures, of which the last may have any number of channels."""
+    h, w = _size(graph)
+    unit = _pick(graph, 1, 2, 4)
+    channels = [unit * _up_to(graph, MAX_CHANNELS // unit // 2) for _ in range(_up_to(graph, 2))]
+    channels.append(_up_to(graph, MAX_CHANNELS))
+    parts = [_input(graph, (h, w, count)) for count in channels]
+    lanes, ch_par = _up_to(graph, min(4, w)), _up_to(graph, MAX_CHANNELS)
+    requant = _pick(graph, None, shift_to(UINT8, 1))
+    _output(graph, graph.concat(name, parts, lanes, ch_par, requant))
+    return f"{channels} channels of {h}x{w}, {lanes} lanes of at most {ch_par} codes"
+
+
 _KINDS = {
     "conv": _conv_pair,
     "grouped": _grouped_pair,
@@ -231,6 +247,7 @@ _KINDS = {
     "residual": _residual_pair,
     "pool": _pool_pair,
     "global_pool": _global_pool_pair,
+    "concat": _concat_pair,
 }
 
 

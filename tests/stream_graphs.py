@@ -11,6 +11,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.custom_op.registry import getCustomOp
 
 from finn_resnet.custom_ops.base import DOMAIN
+from finn_resnet.custom_ops.stream_concat import concat_channels
 from finn_resnet.custom_ops.stream_conv import accumulator_range
 from finn_resnet.generation.project import generate_project
 from finn_resnet.generation.project_file import Project
@@ -405,6 +406,21 @@ class StreamGraph:
         self._node("StreamResize", name, [x.name], [f"{name}_out"], **self._picture(x), **factors)
         shape = (h * rows, w * columns, ch)
         return self._tensor(Edge(f"{name}_out", shape, x.codes, x.lanes, x.ch_par))
+
+    def concat(self, name, parts: list[Edge], lanes: int, ch_par: int, requant=None) -> Edge:
+        """Concatenation of channels, in tokens of at most ``ch_par``."""
+        channels = [part.shape[2] for part in parts]
+        ch_par = concat_channels(tuple(channels), ch_par)
+        parts = [self.adapt(part, lanes, ch_par) for part in parts]
+        h, w, _ = parts[0].shape
+        total = Range(min(p.codes.lo for p in parts), max(p.codes.hi for p in parts))
+        codes = (requant or Requantiser()).output_range(total)
+        out = Edge(f"{name}_out", (h, w, sum(channels)), codes, lanes, ch_par)
+        self._node(
+            "StreamConcat", name, [part.name for part in parts], [out.name], parts=channels,
+            requant=requant.to_json() if requant else "", **self._picture(out),
+        )  # fmt: skip
+        return self._tensor(out)
 
     def requant(self, name, x: Edge, requant: Requantiser) -> Edge:
         """Requantisation of a stream."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from math import ceil
 
 from finn_resnet.generation.config_struct import Member, config_struct
@@ -61,6 +62,36 @@ def add_code(node: NodeContext) -> NodeCode:
         [*requant.structs, struct],
         tasks=[TaskCall(node.name, call, "StreamAdd", coefficient("add_stages"))],
         probes=[picture_probe(node)],
+    )
+
+
+@generates("StreamConcat", header="elementwise.hpp")
+def concat_code(node: NodeContext) -> NodeCode:
+    """The parts of every pixel in turn, requantised."""
+    out, op = node.outputs[0], node.op
+    total = op.total_range(*(edge.codes for edge in node.inputs)).including(0)
+    ch, ch_par = op.attrs("ch", "ch_par")
+    requant = requant_config(op.requantiser(), total, f"{node.name}_requant", ch, ch_par)
+    constants: dict[str, Member] = {
+        **_picture(node),
+        "part_end": list(accumulate(-(-part // ch_par) for part in op.parts)),
+        "total_bits": signed_bits(total),
+        "out_bits": out.codes.bits,
+        "out_signed": out.codes.signed,
+        "total_probe": node.probe_id,
+    }
+    types = {"out_t": out.token_type, "requant": requant.type_name}
+    doc = f"{' + '.join(map(str, op.parts))} channels of {_extent(node)}."
+    struct = config_struct(node.config, [doc], constants, types)
+    ports = ", ".join([node.stream_out(), *map(node.stream_in, op.operands())])
+    task = TaskCall(
+        node.name,
+        f"fr::stream_concat<{node.config}>({ports})",
+        "StreamConcat",
+        coefficient("concat_stages"),
+    )
+    return NodeCode(
+        node.name, [*requant.structs, struct], tasks=[task], probes=[picture_probe(node)]
     )
 
 

@@ -13,6 +13,7 @@ from finn_resnet.lowering.interpreter import Interpreter, Unsupported
 from finn_resnet.lowering.pick_parameters import pad_parameters, slice_parameters
 from finn_resnet.lowering.pooling import emit_pool
 from finn_resnet.lowering.tensors import CodeTensor
+from finn_resnet.numerics.ranges import Range
 
 
 def lower_slice(interpreter: Interpreter, node: NodeProto) -> None:
@@ -100,50 +101,41 @@ def _code_of(source: CodeTensor, value: Fraction) -> int:
 
 
 def lower_concat(interpreter: Interpreter, node: NodeProto) -> None:
-    """Concat of channels: each operand spread over the channels of the result, and added."""
+    """Concat of channels, which keep their own scales and zero-points."""
     parts = [_picture(interpreter, node, name) for name in node.input]
     axis = int(attributes(node).get("axis", 1)) % 4
     if axis != 1:
         raise Unsupported(f"axis = {axis}", "concatenate channels (axis 1)")
-    total = sum(part.shape[2] for part in parts)
-    first, spread = 0, []
-    for index, part in enumerate(parts):
-        count = part.shape[2]
-        kernel = np.zeros((total, count), np.int64)
-        kernel[first : first + count] = np.eye(count, dtype=np.int64)
-        name = f"{node.output[0]}_part{index}"
-        spread.append(emit_fixed_kernel(interpreter, node, part, kernel, name, [0] * total))
-        first += count
-    interpreter.tensors[node.output[0]] = _joined(interpreter, node, parts, spread)
-
-
-def _joined(
-    interpreter: Interpreter, node: NodeProto, parts: list[CodeTensor], spread: list[CodeTensor]
-) -> CodeTensor:
-    """The sum of tensors that are 0 in each other's channels; channels keep their own scales."""
-
-    def per_channel(name: str) -> tuple:
-        values = [
-            getattr(part, name)[c % len(getattr(part, name))]
-            for part in parts
-            for c in range(part.shape[2])
-        ]
-        return tuple(values[:1]) if len(set(values)) == 1 else tuple(values)
-
-    low, high = min(p.range.lo for p in parts), max(p.range.hi for p in parts)
-    left = spread[0]
-    h, w, ch = left.shape
-    for index, right in enumerate(spread[1:]):
-        last = index == len(spread) - 2
-        name = node.output[0] if last else f"{node.output[0]}_joined{index}"
-        interpreter.builder.node(
-            "StreamAdd", name, [left.name, right.name], [name], h=h, w=w, ch=ch
-        )
-        left = spread[0].named(name, range=left.range.including(low).including(high))
-        interpreter.describe(left)
-    return left.named(
-        node.output[0], scale=per_channel("scale"), zero=per_channel("zero"), range=left.range
+    sizes = {part.shape[:2] for part in parts}
+    if len(sizes) > 1:
+        raise Unsupported(f"its inputs have sizes {sorted(sizes)}", "join pictures of one size")
+    name, (h, w) = node.output[0], sizes.pop()
+    channels = [part.shape[2] for part in parts]
+    joined = parts[0].named(
+        name,
+        shape=(h, w, sum(channels)),
+        scale=_per_channel(parts, "scale"),
+        zero=_per_channel(parts, "zero"),
+        range=Range(min(p.range.lo for p in parts), max(p.range.hi for p in parts)),
     )
+    if len(parts) == 1:
+        interpreter.tensors[name] = parts[0]
+        return
+    interpreter.builder.node(
+        "StreamConcat", node.name, [part.name for part in parts], [name],
+        h=h, w=w, ch=sum(channels), parts=channels,
+    )  # fmt: skip
+    interpreter.describe(joined)
+    interpreter.tensors[name] = joined
+
+
+def _per_channel(parts: list[CodeTensor], name: str) -> tuple:
+    """A property of every channel of the joined parts; one value where all agree."""
+    values = []
+    for part in parts:
+        own = getattr(part, name)
+        values += [own[c % len(own)] for c in range(part.shape[2])]
+    return tuple(values[:1]) if len(set(values)) == 1 else tuple(values)
 
 
 def _picture(interpreter: Interpreter, node: NodeProto, name: str | None = None) -> CodeTensor:

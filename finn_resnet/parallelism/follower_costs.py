@@ -8,6 +8,7 @@ from finn_resnet.boards import Resources
 from finn_resnet.custom_ops import (
     OutputDMA,
     StreamAdd,
+    StreamConcat,
     StreamFork,
     StreamPool,
     StreamRequant,
@@ -20,6 +21,7 @@ from finn_resnet.parallelism.stream_task_cost import (
     adapter_cost,
     adapter_cycles,
     add_cost,
+    concat_cost,
     dma_cost,
     fork_cost,
     output_dma_cycles,
@@ -44,6 +46,14 @@ def output_dma(op: OutputDMA, picture: Picture, profile: StreamProfile) -> Cycle
 def fork(op: StreamFork, picture: Picture, profile: StreamProfile) -> CyclesAndCost:
     """Copies."""
     return stream_cycles(picture, profile), fork_cost(len(op.results()))
+
+
+@costs("StreamConcat")
+def concat(op: StreamConcat, picture: Picture, profile: StreamProfile) -> CyclesAndCost:
+    """Selection and requantiser; ``picture`` is the first part."""
+    whole = replace(picture, ch=op.get_nodeattr("ch"))
+    cost = concat_cost(whole, profile, len(op.parts), op.get_nodeattr("requant"))
+    return stream_cycles(whole, profile), cost
 
 
 @costs("StreamAdd")

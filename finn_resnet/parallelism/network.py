@@ -10,12 +10,13 @@ layouts differ, a width adapter is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 
 from finn_resnet.custom_ops.base import HardwareOp, SearchRole, WriteOrder
+from finn_resnet.custom_ops.stream_concat import StreamConcat, concat_channels
 from finn_resnet.custom_ops.streams import PictureStream, WeightStream, WindowStream
 from finn_resnet.parallelism.node_shapes import picture
 from finn_resnet.parallelism.stream_task_cost import Picture
@@ -26,16 +27,20 @@ from finn_resnet.transformation.stream_profile import StreamProfile
 
 @dataclass(frozen=True)
 class Side:
-    """Where a layout comes from: ``in`` or ``out`` side of an engine, or one lane of it."""
+    """Where a layout comes from: ``in`` or ``out`` side of an engine, or one lane of it.
+
+    ``parts``: channels of the pictures that a concatenation joins, whose tokens must not mix.
+    """
 
     engine: int
     side: str
     single_lane: bool = False
+    parts: tuple[int, ...] = ()
 
     def profile(self, sides: dict[str, StreamProfile]) -> StreamProfile:
         """The layout, given the engine's own two."""
-        own = sides[self.side]
-        return StreamProfile(1, own.ch_par) if self.single_lane else own
+        lanes, ch_par = 1 if self.single_lane else sides[self.side].lanes, sides[self.side].ch_par
+        return StreamProfile(lanes, concat_channels(self.parts, ch_par) if self.parts else ch_par)
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,8 @@ def _add_follower(
     node = op.onnx_node
     main = max(node.input, key=lambda name: origins[name].engine)
     side = origins[main]
+    if isinstance(op, StreamConcat):
+        side = replace(side, parts=op.parts)
     network.followers.append((node, side))
     for name in node.input:
         _add_edge(model, network, origins[name], side, name)
@@ -137,7 +144,7 @@ def _add_follower(
         # A picture of one column (behind a global pool) has one lane.
         narrow = isinstance(stream, PictureStream) and stream.w < op.input_picture().w
         single = side.single_lane or (narrow and stream.w == 1)
-        origins[name] = Side(side.engine, side.side, single_lane=single)
+        origins[name] = replace(side, single_lane=single)
 
 
 def _add_edge(model: ModelWrapper, network: Network, source: Side, sink: Side, tensor: str) -> None:

@@ -112,6 +112,16 @@ def fork_cost(copies: int) -> Resources:
 
 
 @keeps_costs
+def concat_cost(picture: Picture, profile: StreamProfile, parts: int, requant: str) -> Resources:
+    """A concatenation of ``parts`` pictures: selects the token of one, and requantises."""
+    copies = profile.lanes * profile.ch_par
+    bits = copies * picture.code_bits
+    groups = ceil(picture.ch / profile.ch_par)
+    selection = priced("concat_lut_per_bit", (parts - 1) * bits) + Resources(ff=bits)
+    return _task() + selection + requant_cost(requant, picture.code_bits, copies, groups)
+
+
+@keeps_costs
 def add_cost(
     picture: Picture, profile: StreamProfile, requant: str, factors: tuple[int, ...] = ()
 ) -> Resources:

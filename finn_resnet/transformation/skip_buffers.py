@@ -71,19 +71,21 @@ class _Branches:
         self._chains: dict[str, tuple[HardwareOp, ...]] = {}
 
     def joins(self) -> list[tuple[HardwareOp, tuple[str, str]]]:
-        """Every op that joins branches, with its (skip tensor, long tensor)."""
-        pairs = [(op, self._operands(op)) for op in self._ops]
-        return [(op, pair) for op, pair in pairs if pair is not None]
+        """Every op that joins branches, with its (skip tensor, long tensor), once a skip tensor."""
+        return [(op, pair) for op in self._ops for pair in self._operands(op)]
 
-    def _operands(self, op: HardwareOp) -> tuple[str, str] | None:
+    def _operands(self, op: HardwareOp) -> list[tuple[str, str]]:
         pictures, windows = self._pictures[id(op)], op.reads(WindowStream)
         if windows:
-            return (pictures[0], windows[0]) if pictures else None
+            return [(pictures[0], windows[0])] if pictures else []
         # A node that joins branches of equal length holds nothing back.
         depths = [len(self.windows(tensor)) for tensor in pictures]
-        if not depths or min(depths) == max(depths):
-            return None
-        return pictures[depths.index(min(depths))], pictures[depths.index(max(depths))]
+        longest = pictures[depths.index(max(depths))] if depths else ""
+        return [
+            (tensor, longest)
+            for tensor, depth in zip(pictures, depths, strict=True)
+            if depth < max(depths)
+        ]
 
     def skip_path(self, tensor: str) -> list[str]:
         """Tensors from the join's operand ``tensor`` back to where the skip stream starts.
