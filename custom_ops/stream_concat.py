@@ -66,7 +66,8 @@ class StreamConcat(ElementwiseOp):
     def problems(self) -> list[str]:
         """Also: the parts are the result, and no token holds channels of two."""
         found = super().problems()
-        ch, ch_par, parts = *self.attrs("ch", "ch_par"), self.parts
+        ch, ch_par = self.attrs("ch", "ch_par")
+        parts = self.parts
         if len(parts) < 2 or min(parts) < 1 or sum(parts) != ch:
             return [*found, f"parts = {list(parts)} must be two or more that add up to ch = {ch}"]
         if ch_par > 0 and concat_channels(parts, ch_par) != ch_par:

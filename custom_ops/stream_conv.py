@@ -24,10 +24,16 @@ class ConvOp(WindowOp):
     role = SearchRole.ENGINE
     extents = (*WindowOp.extents, "ich", "och", "weight_bits")
     window, weights, bias = Operand(), Operand(), Operand()
-    has_downsample = False
-    """Whether a 1x1 convolution is merged in."""
-    skip_form = "none"
-    """How a skip stream joins: one of `SKIP_MODES`."""
+
+    @property
+    def has_downsample(self) -> bool:
+        """Whether a 1x1 convolution is merged in."""
+        return False
+
+    @property
+    def skip_form(self) -> str:
+        """How a skip stream joins: one of `SKIP_MODES`."""
+        return "none"
 
     @property
     def has_skip(self) -> bool:

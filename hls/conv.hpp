@@ -124,7 +124,9 @@ inline void conv_accumulate(const mac_operands<M, Lanes, N>& x, const W (&w)[Out
       check_fits<M::sum_bits, true>(sum[l][o], "sum of products");
       Acc base = acc[l][o];
       if (first) base = initial[l][o];
-      const Acc product = multiply<M::acc_bits>(sum[l][o], std::int64_t{1} << M::product_shift);
+      // Products alone may leave the range that they and the bias keep together.
+      constexpr int bits = max_of(M::sum_bits + M::product_shift, M::acc_bits);
+      const auto product = multiply<bits>(sum[l][o], std::int64_t{1} << M::product_shift);
       acc[l][o] = to_int<M::acc_bits>(base + product);
     }
   }

@@ -87,7 +87,8 @@ class MixedNetwork:
 
     def conv(self, x: Picture, channels: int, stride: int = 1) -> str:
         """Convolution that halves the picture at stride 2, with or without groups and dilation."""
-        group = x.channels if channels == x.channels and self.chance(0.3) else 1
+        groups = [g for g in range(2, x.channels + 1) if x.channels % g == channels % g == 0]
+        group = int(self.pick(*groups)) if groups and self.chance(0.4) else 1
         kernel = int(self.pick(1, 3))
         dilation = 2 if kernel == 3 and stride == 1 and self.chance(0.2) else 1
         pad = dilation * (kernel // 2)
@@ -134,9 +135,15 @@ class MixedNetwork:
         return Picture(out, x.channels, x.height, x.width)
 
     def concat(self, x: Picture) -> Picture:
-        first = self.quant(self.conv(x, 2))
-        out = self.quant(self.node("Concat", [first, x.name], axis=1))
-        return Picture(out, x.channels + 2, x.height, x.width)
+        """Two or three parts: branches of any width, the input itself perhaps twice."""
+        parts = [x] + [x] * self.chance(0.2)
+        while len(parts) < int(self.pick(2, 2, 3)):
+            channels = int(self.rng.integers(1, 4))
+            branch = self.quant(self.conv(x, channels))
+            parts.append(Picture(branch, channels, x.height, x.width))
+        parts = [parts[index] for index in self.rng.permutation(len(parts))]
+        out = self.quant(self.node("Concat", [part.name for part in parts], axis=1))
+        return Picture(out, sum(part.channels for part in parts), x.height, x.width)
 
     def block(self, x: Picture) -> Picture:
         """Residual block of one or two convolutions; a strided one projects its skip branch."""
@@ -193,6 +200,13 @@ def mixed_network(seed: int, most: int = 3) -> ModelWrapper:
         flat = net.node("Flatten", [pooled], axis=1)
         out = net.node("Gemm", [flat, net.weights((3, x.channels))], transB=1)
         out, out_shape = net.quant(out), [1, 3]
+    return network_model(net, shape, out, out_shape)
+
+
+def network_model(
+    net: MixedNetwork, shape: list[int], out: str, out_shape: list[int]
+) -> ModelWrapper:
+    """The layers of ``net`` from a float input ``image`` to the tensor ``out``."""
     graph = helper.make_graph(
         net.nodes, "mixed", [helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info(out, TensorProto.FLOAT, out_shape)], net.initializers,
