@@ -162,6 +162,16 @@ def compile_replay() -> Path:
     return _compiled(library, headers, [source], ["-O2", "-DFR_TIMED"], [library], [])
 
 
+def compile_schedule() -> Path:
+    """Compile the program that runs the timing of an RTL network (rtl/simulation/schedule.cpp).
+
+    Raises:
+        UserError: no compiler, or the cache folder cannot be written.
+    """
+    source = Path(str(files("finn_resnet.rtl"))) / "simulation" / "schedule.cpp"
+    return _compiled(source.parent, [source], [source], ["-O2"], [], [])
+
+
 def _compiled(
     folder: Path,
     inputs: Sequence[Path],

@@ -180,7 +180,7 @@ class SizeStreams(Transformation):
             sizing = _Sizing(project_dir, Path(folder), self.frames, self.band, self.progress)
             self.report = sizing.report()
         for stream in self.report.streams:
-            _store(model, stream)
+            store_depth(model, stream)
         model.set_metadata_prop(DEPTHS_PROPERTY, "sized")
         return model, False
 
@@ -196,7 +196,7 @@ def _with_constant_weights(model: ModelWrapper) -> ModelWrapper:
     return model
 
 
-def _store(model: ModelWrapper, stream: SizedStream) -> None:
+def store_depth(model: ModelWrapper, stream: SizedStream) -> None:
     """Write a depth into the attributes of the node that owns the stream."""
     node = next(node for node in model.graph.node if node.name == stream.node)
     op = getCustomOp(node)
@@ -264,7 +264,7 @@ class _Sizing:
         """Search, prove, and compare with the depths the project had."""
         depths, band, proof = self._proven_depths()
         formula = self.whole.simulate({item.name: item.depth for item in self.project.streams})
-        streams = tuple(_sized_stream(item, depths[item.name]) for item in self.project.streams)
+        streams = tuple(sized_stream(item, depths[item.name]) for item in self.project.streams)
         skips = [stream for stream in streams if stream.kind == "skip"]
         return SizingReport(
             full_rate_period=self.whole.full_rate,
@@ -329,7 +329,7 @@ class _Sizing:
                 yield last
 
 
-def _sized_stream(stream: ProjectStream, depth: int) -> SizedStream:
+def sized_stream(stream: ProjectStream, depth: int) -> SizedStream:
     return SizedStream(
         stream.name,
         stream.node,

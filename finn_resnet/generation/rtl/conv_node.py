@@ -6,14 +6,13 @@ from finn_resnet.custom_ops.stream_conv import accumulator_range
 from finn_resnet.generation.conv_code import accumulator_ranges
 from finn_resnet.generation.rtl.conv_layer import ConvSizes, Multiplication
 from finn_resnet.generation.rtl.conv_rtl import Branch, ConvCircuit, ConvLayer, Skip
-from finn_resnet.generation.rtl.registry import RtlNode, generates_rtl
+from finn_resnet.generation.rtl.registry import HELD_DEPTH, RtlNode, generates_rtl, held_depth
+from finn_resnet.generation.rtl.schedule import Step, Steps, lanes_of
 from finn_resnet.generation.task_code import NodeContext
 from finn_resnet.numerics.ranges import Range
 
 LUT_WORDS = 256
 """Words of a weight memory in LUTs at most: a LUT holds 64 bits, deeper ones need multiplexers."""
-HELD_DEPTH = 16
-"""Tokens of an output stream that the convolution holds itself; a FIFO follows for more."""
 
 
 def conv_circuit(
@@ -44,17 +43,46 @@ def conv_rtl(node: NodeContext) -> RtlNode:
         for operand in ("window", "weights", "ds_weights", "skip")
         if operand in node.op.operands()
     }
-    ports = zip(circuit.layer.branches, node.outputs, strict=True)
     if node.op.get_nodeattr("mem_mode") == "internal_embedded":
         inputs = {name: index for name, index in inputs.items() if "weights" not in name}
+    text, branches = circuit.text, circuit.layer.branches
     return RtlNode(
         circuit.layer.name,
         {},
         inputs,
-        {branch.port: (n,) for n, branch in enumerate(circuit.layer.branches)},
-        held=tuple(branch.port for branch, edge in ports if edge.depth <= HELD_DEPTH),
-        text=circuit.text,
+        {branch.port: (n,) for n, branch in enumerate(branches)},
+        holds=dict.fromkeys((branch.port for branch in branches), HELD_DEPTH),
+        text=text,
+        schedule=_steps(circuit.layer, node.op.get_nodeattr("oh")),
+        pipeline={
+            branch.port: (latency - 1, depth - branch.depth)
+            for branch, latency, depth in zip(
+                branches, circuit.latency, circuit.depths, strict=True
+            )
+        },
     )
+
+
+def _steps(layer: ConvLayer, rows: int) -> Steps:
+    """The iterations of `conv_control`."""
+    s, ports = layer.sizes, [branch.port for branch in layer.branches]
+    skip_group = {"": -1, "accumulator": 0, "epilogue": s.in_groups - 1}[
+        layer.skip.form if layer.skip else ""
+    ]
+
+    def block(columns: int) -> list[tuple[Step, int]]:
+        found = []
+        for group in range(s.in_groups):
+            skips = lanes_of("skip", columns) if group == skip_group else ()
+            last = group == s.in_groups - 1
+            writes = sum((lanes_of(port, columns) for port in ports), ()) if last else ()
+            found.append((Step((("window", 0), *skips), writes), 1))
+            if s.out_groups > 1:
+                found.append((Step(skips, writes), s.out_groups - 1))
+        return found
+
+    rest = s.ow - (s.column_groups - 1) * s.ow_par
+    return Steps(rows, [(s.column_groups - 1, block(s.ow_par)), (1, block(rest))])
 
 
 def _factors(node: NodeContext) -> tuple[int, ...]:
@@ -127,6 +155,4 @@ def _downsample(
 
 
 def _own_depth(node: NodeContext, index: int) -> int:
-    """Tokens an output holds beyond those on their way."""
-    depth = node.outputs[index].depth
-    return depth if depth <= HELD_DEPTH else 0
+    return held_depth(node.outputs[index].depth)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from finn_resnet.generation.rtl.circuit import Circuit, signed_bits
+from finn_resnet.generation.rtl.registry import held_depth
 from finn_resnet.generation.rtl.requant_rtl import ChannelEntry, requant_latency, requantise
 from finn_resnet.generation.task_code import NodeContext
 from finn_resnet.numerics.ranges import Range
@@ -39,6 +40,7 @@ class LaneTask:
         groups = ChannelEntry(ch, ch_par, 0).groups
         self.groups = groups
         self.group_bits = max((groups - 1).bit_length(), 1)
+        self.pipeline = (0, 0)
         self.room = circuit.wire("room", lanes)
         self.starts = circuit.wire("starts", lanes)
         self.group = circuit.wire("group", self.group_bits)
@@ -65,7 +67,8 @@ class LaneTask:
         late = clocks + requant_latency(self.requant)
         bits = self.out.codes.bits
         self.circuit.stream_port("output", "out", bits * self.ch_par, self.lanes)
-        depth = self.out.depth + late + CONTROL_CLOCKS
+        self.pipeline = (late, late + CONTROL_CLOCKS)
+        depth = held_depth(self.out.depth) + late + CONTROL_CLOCKS
         for lane in range(self.lanes):
             codes = [
                 masked_code(self, value(lane, entry), total, entry, clocks)
@@ -146,7 +149,7 @@ def entry_of(circuit: Circuit, port: str, codes: Range, lane: int, entry: int, b
     return circuit.wire(f"{port}_value", bits, sized(code, codes, bits), signed=True)
 
 
-def add_circuit(node: NodeContext) -> Circuit:
+def add_circuit(node: NodeContext) -> LaneTask:
     """The residual addition and the requantisation of its sum."""
     circuit = Circuit(f"{node.name}_rtl")
     ch_par, lanes, width = node.op.attrs("ch_par", "lanes", "w")
@@ -169,10 +172,10 @@ def add_circuit(node: NodeContext) -> Circuit:
         return circuit.delayed(total_now, bits, 1)
 
     task.finish(total, value, clocks=1)
-    return circuit
+    return task
 
 
-def requant_circuit(node: NodeContext) -> Circuit:
+def requant_circuit(node: NodeContext) -> LaneTask:
     """Requantisation of every code."""
     circuit = Circuit(f"{node.name}_rtl")
     ch_par, lanes, width = node.op.attrs("ch_par", "lanes", "w")
@@ -185,4 +188,4 @@ def requant_circuit(node: NodeContext) -> Circuit:
         return circuit.delayed(entry_of(circuit, "in", codes, lane, entry, bits), bits, 1)
 
     task.finish(codes, value, clocks=1)
-    return circuit
+    return task

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from finn_resnet.custom_ops.streams import window_columns
-from finn_resnet.errors import UserError
 from finn_resnet.generation.rtl.circuit import Circuit, signed_bits
 from finn_resnet.generation.rtl.elementwise_rtl import (
     CONTROL_CLOCKS,
@@ -13,6 +12,7 @@ from finn_resnet.generation.rtl.elementwise_rtl import (
     output_fifo,
     sized,
 )
+from finn_resnet.generation.rtl.registry import held_depth
 from finn_resnet.generation.rtl.requant_rtl import ChannelEntry, requant_latency
 from finn_resnet.generation.task_code import NodeContext
 from finn_resnet.numerics.ranges import Range
@@ -20,16 +20,11 @@ from finn_resnet.numerics.ranges import Range
 _TOTAL_CLOCKS = 2
 
 
-def pool_circuit(node: NodeContext) -> Circuit:
+def pool_circuit(node: NodeContext) -> LaneTask | GlobalPool:
     """Module of a pool."""
-    if node.op.get_nodeattr("row_weights"):
-        raise UserError(
-            f"{node.name} (StreamPool): border windows divide by other numbers, which has no RTL "
-            "form; use count_include_pad = 1, no pads, or the HLS back end"
-        )
     if node.op.get_nodeattr("windowed"):
         return _window_pool(node)
-    return GlobalPool(node).circuit
+    return GlobalPool(node)
 
 
 def _total_range(node: NodeContext) -> Range:
@@ -44,7 +39,7 @@ def _joined(node: NodeContext, a: str, b: str) -> str:
     return f"$signed({a}) > $signed({b}) ? {a} : {b}"
 
 
-def _window_pool(node: NodeContext) -> Circuit:
+def _window_pool(node: NodeContext) -> LaneTask:
     """All taps of a window in a tree with a register behind every level."""
     circuit = Circuit(f"{node.name}_rtl")
     fh, fw, ow, ch_par, lanes = node.op.attrs("fh", "fw", "ow", "ch_par", "ow_par")
@@ -75,7 +70,7 @@ def _window_pool(node: NodeContext) -> Circuit:
         return found[0]
 
     task.finish(total, value, clocks=(fh * fw - 1).bit_length())
-    return circuit
+    return task
 
 
 class GlobalPool:
@@ -107,13 +102,14 @@ class GlobalPool:
             for entry in range(self.ch_par)
         ]
         late = _TOTAL_CLOCKS + requant_latency(self.requant)
+        self.pipeline = (late, late + CONTROL_CLOCKS)
         finishes = circuit.wire("finishes", 1, "step & last")
         output_fifo(
             circuit,
             0,
             f"{{{', '.join(reversed(codes))}}}",
             circuit.delayed(finishes, 1, late, cleared=True),
-            self.out.depth + late + CONTROL_CLOCKS,
+            held_depth(self.out.depth) + late + CONTROL_CLOCKS,
             self.out.codes.bits * self.ch_par,
             room="room",
             reserve=finishes,

@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from finn_resnet.generation.rtl.schedule import Steps, WindowSteps
 from finn_resnet.generation.task_code import NodeContext
+
+HELD_DEPTH = 16
+"""Tokens of a stream that a module's own output FIFO holds; a FIFO follows for more."""
+ANY_DEPTH = 1 << 62
+"""A module that holds its stream's tokens whatever the depth."""
 
 
 @dataclass(frozen=True)
@@ -23,20 +29,31 @@ class RtlNode:
         parameters: integers or SystemVerilog text.
         inputs: port -> position of the node's input.
         outputs: port -> positions of the node's outputs, the lanes of the first lowest.
-        held: output ports whose module holds the tokens itself, so that no FIFO follows.
+        holds: output port -> depth of a stream up to which the module holds its tokens itself, so
+            that no FIFO follows.
         text: source of a module that is this node's own.
         files: contents of further files by name: memories.
         axi: port of the accelerator that the node serves, "" for none.
+        schedule: the steps of a frame; None for a memory that has a word in every clock.
+        pipeline: output port -> (clocks from a step to its token, tokens the module has room for
+            besides those of the stream it holds).
     """
 
     module: str
     parameters: Mapping[str, int | str]
     inputs: Mapping[str, int]
     outputs: Mapping[str, tuple[int, ...]]
-    held: tuple[str, ...] = ()
+    holds: Mapping[str, int] = field(default_factory=dict)
     text: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     axi: str = ""
+    schedule: Steps | WindowSteps | None = None
+    pipeline: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def held_depth(depth: int) -> int:
+    """Tokens of a stream that its module's output FIFO holds besides those on their way."""
+    return depth if depth <= HELD_DEPTH else 0
 
 
 Generate = Callable[[NodeContext], RtlNode]

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from finn_resnet.custom_ops.streams import weight_words
-from finn_resnet.generation.rtl.circuit import Circuit
-from finn_resnet.generation.rtl.elementwise_rtl import add_circuit, requant_circuit
-from finn_resnet.generation.rtl.pool_rtl import pool_circuit
-from finn_resnet.generation.rtl.registry import RtlNode, generates_rtl
+from finn_resnet.generation.rtl.elementwise_rtl import LaneTask, add_circuit, requant_circuit
+from finn_resnet.generation.rtl.pool_rtl import GlobalPool, pool_circuit
+from finn_resnet.generation.rtl.registry import ANY_DEPTH, HELD_DEPTH, RtlNode, generates_rtl
+from finn_resnet.generation.rtl.schedule import (
+    LaneEnd,
+    Step,
+    Steps,
+    WindowSteps,
+    lanes_of,
+    picture_steps,
+)
+from finn_resnet.generation.rtl.stream_steps import (
+    adapter_steps,
+    input_dma_steps,
+    output_dma_steps,
+)
 from finn_resnet.generation.task_code import NodeContext
 
 
@@ -23,7 +37,8 @@ def _dma_parameters(node: NodeContext) -> dict[str, int]:
 def input_dma_rtl(node: NodeContext) -> RtlNode:
     """From the AXI port to the stream."""
     parameters = _dma_parameters(node) | {"BITS": node.outputs[0].codes.bits}
-    return RtlNode("input_dma", parameters, {}, {"out": (0,)}, axi=node.port)
+    steps = input_dma_steps(node)
+    return RtlNode("input_dma", parameters, {}, {"out": (0,)}, axi=node.port, schedule=steps)
 
 
 @generates_rtl("OutputDMA")
@@ -31,7 +46,8 @@ def output_dma_rtl(node: NodeContext) -> RtlNode:
     """From the stream to the AXI port."""
     codes = node.inputs[0].codes
     parameters = _dma_parameters(node) | {"BITS": codes.bits, "SIGNED": int(codes.signed)}
-    return RtlNode("output_dma", parameters, {"in": 0}, {}, axi=node.port)
+    steps = output_dma_steps(node)
+    return RtlNode("output_dma", parameters, {"in": 0}, {}, axi=node.port, schedule=steps)
 
 
 def _same_width(node: NodeContext) -> list[str]:
@@ -50,7 +66,8 @@ def adapter_rtl(node: NodeContext) -> RtlNode:
     """Regrouping of channels and columns."""
     names = ("w", "ch", "in_ch_par", "in_lanes", "out_ch_par", "out_lanes")
     parameters = _upper(node, *names) | {"BITS": node.inputs[0].codes.bits}
-    return RtlNode("width_adapter", parameters, {"in": 0}, {"out": (0,)})
+    steps = adapter_steps(node)
+    return RtlNode("width_adapter", parameters, {"in": 0}, {"out": (0,)}, schedule=steps)
 
 
 @generates_rtl("StreamFork", _same_width)
@@ -60,7 +77,18 @@ def fork_rtl(node: NodeContext) -> RtlNode:
     parameters = _upper(node, "w", "lanes", "copies")
     parameters |= {"GROUPS": source.layout.words[2], "WIDTH": source.width_bits}
     outputs = tuple(range(len(node.outputs)))
-    return RtlNode("stream_fork", parameters, {"in": 0}, {"out": outputs})
+    h, w, lanes, copies = node.op.attrs("h", "w", "lanes", "copies")
+    alike = picture_steps(h, w, lanes, parameters["GROUPS"], ["in"], ["out"])
+    row = [
+        (n, [(Step(s.reads, _copied(s.writes, lanes, copies)), c) for s, c in block])
+        for n, block in alike.row
+    ]
+    return RtlNode("stream_fork", parameters, {"in": 0}, {"out": outputs}, schedule=Steps(h, row))
+
+
+def _copied(lanes: tuple[LaneEnd, ...], count: int, copies: int) -> tuple[LaneEnd, ...]:
+    """The same lanes of every copy."""
+    return tuple((port, copy * count + lane) for copy in range(copies) for port, lane in lanes)
 
 
 _WINDOW_DEPTH = 2
@@ -89,8 +117,15 @@ def window_rtl(node: NodeContext) -> RtlNode:
         "BLOCK": int(link_style == "bram" and _deep(node)),
     }
     outputs = {"window": (0,)} | ({"forward": (1,)} if len(node.outputs) > 1 else {})
-    held = ("window",) if node.outputs[0].depth <= _WINDOW_DEPTH else ()
-    return RtlNode("window_buffer", parameters, {"in": 0}, outputs, held)
+    sizes = {field.name: parameters[field.name.upper()] for field in fields(WindowSteps)}
+    return RtlNode(
+        "window_buffer",
+        parameters,
+        {"in": 0},
+        outputs,
+        holds={"window": _WINDOW_DEPTH},
+        schedule=WindowSteps(**sizes),
+    )
 
 
 def _deep(node: NodeContext) -> bool:
@@ -121,26 +156,66 @@ def parameter_rtl(node: NodeContext) -> RtlNode:
         "BLOCK": int(node.op.get_nodeattr("mem_style") == "bram"),
     }
     files = {name: "\n".join(lines) + "\n"}
-    return RtlNode("parameter_memory", parameters, {}, {"out": (0,)}, held=("out",), files=files)
+    holds = {"out": ANY_DEPTH}
+    return RtlNode("parameter_memory", parameters, {}, {"out": (0,)}, holds=holds, files=files)
 
 
-def _own(circuit: Circuit, inputs: dict[str, int]) -> RtlNode:
-    return RtlNode(circuit.name, {}, inputs, {"out": (0,)}, held=("out",), text=circuit.text())
+def _own(task: LaneTask | GlobalPool, inputs: dict[str, int], schedule: Steps) -> RtlNode:
+    return RtlNode(
+        task.circuit.name,
+        {},
+        inputs,
+        {"out": (0,)},
+        holds={"out": HELD_DEPTH},
+        text=task.circuit.text(),
+        schedule=schedule,
+        pipeline={"out": task.pipeline},
+    )
+
+
+def _picture_steps(node: NodeContext, *inputs: str) -> Steps:
+    h, w, lanes, ch, ch_par = node.op.attrs("h", "w", "lanes", "ch", "ch_par")
+    return picture_steps(h, w, lanes, -(-ch // ch_par), inputs, ["out"])
 
 
 @generates_rtl("StreamAdd")
 def add_rtl(node: NodeContext) -> RtlNode:
     """Residual addition."""
-    return _own(add_circuit(node), {"a": 0, "b": 1})
+    return _own(add_circuit(node), {"a": 0, "b": 1}, _picture_steps(node, "a", "b"))
 
 
 @generates_rtl("StreamRequant")
 def requant_rtl(node: NodeContext) -> RtlNode:
     """Requantisation."""
-    return _own(requant_circuit(node), {"in": 0})
+    return _own(requant_circuit(node), {"in": 0}, _picture_steps(node, "in"))
 
 
-@generates_rtl("StreamPool")
+def _refused_pool(node: NodeContext) -> list[str]:
+    if node.op.get_nodeattr("row_weights"):
+        return [
+            "row_weights: border windows divide by other numbers, which has no RTL form; use "
+            "count_include_pad = 1, no pads, or backend = hls"
+        ]
+    return []
+
+
+@generates_rtl("StreamPool", _refused_pool)
 def pool_rtl(node: NodeContext) -> RtlNode:
     """Maximum or average."""
-    return _own(pool_circuit(node), {"window" if node.op.is_windowed else "in": 0})
+    port = "window" if node.op.is_windowed else "in"
+    return _own(pool_circuit(node), {port: 0}, _pool_steps(node))
+
+
+def _pool_steps(node: NodeContext) -> Steps:
+    names = ("oh", "ow", "ih", "iw", "ow_par", "ch", "ch_par")
+    oh, ow, ih, iw, lanes, ch, ch_par = node.op.attrs(*names)
+    groups = -(-ch // ch_par)
+    if node.op.is_windowed:
+        steps = picture_steps(oh, ow, lanes, groups, [], ["out"])
+        row = [(n, [(Step((("window", 0),), s.writes), c) for s, c in b]) for n, b in steps.row]
+        return Steps(oh, row)
+    # Without the results first; the steps of the last lane group give them.
+    frame = picture_steps(ih, iw, lanes, groups, ["in"], []).row
+    *whole, (repeat, last) = list(frame) * ih
+    final = [(Step(step.reads, lanes_of("out", 1)), count) for step, count in last]
+    return Steps(1, [*whole, (repeat - 1, last), (1, final)])
