@@ -1,4 +1,4 @@
-"""Name of the C++ top function: what is legal, and a legal one made from a file's name."""
+"""Name of the C++ top function, or top module: what is legal, and one from a file's name."""
 
 from __future__ import annotations
 
@@ -20,6 +20,37 @@ _TAKEN = """main std fr assert errno stdin stdout stderr NULL EOF linux unix"""
 _FILES = ("config", "testbench", "vector_testbench")
 
 
+# IEEE 1800-2017, annex B, without those of C++.
+_VERILOG_KEYWORDS = """
+accept_on alias always always_comb always_ff always_latch assert assign assume automatic before
+begin bind bins binsof bit buf bufif0 bufif1 byte casex casez cell chandle checker clocking cmos
+config constraint context cover covergroup coverpoint cross deassign defparam design disable dist
+edge end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup
+endinterface endmodule endpackage endprimitive endprogram endproperty endspecify endsequence
+endtable endtask event eventually expect extends final first_match force foreach forever fork
+forkjoin function generate genvar global highz0 highz1 iff ifnone ignore_bins illegal_bins
+implements implies import incdir include initial inout input inside instance integer interconnect
+interface intersect join join_any join_none large let liblist library local localparam logic
+longint macromodule matches medium modport module nand negedge nettype nexttime nmos nor
+noshowcancelled notif0 notif1 null output package packed parameter pmos posedge primitive priority
+program property pull0 pull1 pulldown pullup pulsestyle_ondetect pulsestyle_onevent pure rand randc
+randcase randsequence rcmos real realtime ref reg reject_on release repeat restrict rnmos rpmos
+rtran rtranif0 rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence
+shortint shortreal showcancelled small soft solve specify specparam string strong strong0 strong1
+super supply0 supply1 sync_accept_on sync_reject_on table tagged task time timeprecision timeunit
+tran tranif0 tranif1 tri tri0 tri1 triand trior trireg type unique unique0 unsized until until_with
+untyped use uwire var vectored wait wait_order wand weak weak0 weak1 wildcard wire with within wor
+xnor
+"""
+
+
+def reserved_module_names() -> frozenset[str]:
+    """Identifiers a top module cannot have: SystemVerilog's words, and the library's modules."""
+    library = resources.files("finn_resnet.rtl").iterdir()
+    modules = [file.name.removesuffix(".sv") for file in library if file.name.endswith(".sv")]
+    return frozenset([*_VERILOG_KEYWORDS.split(), *modules])
+
+
 def reserved_names() -> frozenset[str]:
     """Identifiers a top function cannot have: C++17's words, and those its sources use.
 
@@ -30,26 +61,29 @@ def reserved_names() -> frozenset[str]:
     return frozenset([*_KEYWORDS.split(), *_TAKEN.split(), *_FILES, *headers])
 
 
-def is_legal_top_name(name: str) -> bool:
-    """Whether a C++ function of a generated project can have this name."""
+def is_legal_top_name(name: str, backend: str = "hls") -> bool:
+    """Whether a C++ function, and with ``backend`` rtl a module, can have this name."""
+    if backend == "rtl" and name in reserved_module_names():
+        return False
     return bool(re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII)) and name not in reserved_names()
 
 
-def check_top_name(name: str) -> None:
+def check_top_name(name: str, backend: str = "hls") -> None:
     """Refuse an illegal top name.
 
     Raises:
         UserError: it is no C identifier, or taken.
     """
-    if not is_legal_top_name(name):
+    if not is_legal_top_name(name, backend):
+        words = "C++ or SystemVerilog" if backend == "rtl" else "C++"
         raise UserError(
             f"config key 'top_name': {name!r} cannot name the C++ top function: use letters, "
-            "digits and '_', start with a letter, and take no word of C++ and no file of the "
-            f"project; {top_name_from(name)!r} would do"
+            f"digits and '_', start with a letter, and take no word of {words} and no file of the "
+            f"project; {top_name_from(name, backend)!r} would do"
         )
 
 
-def top_name_from(text: str) -> str:
+def top_name_from(text: str, backend: str = "hls") -> str:
     """A legal top name as near to `text` as there is: `switch` becomes `top_switch`."""
     name = re.sub(r"\W", "_", text, flags=re.ASCII)
-    return name if is_legal_top_name(name) else f"top_{name.lstrip('_')}"
+    return name if is_legal_top_name(name, backend) else f"top_{name.lstrip('_')}"

@@ -20,10 +20,14 @@ _DRIVER_FRAMES = 20
 
 
 def step_write_scripts(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
-    """Write the vendor scripts beside the C++: HLS, IP, block design, bitstream."""
+    """Write the vendor scripts beside the sources: HLS, IP, block design, bitstream."""
+    from finn_resnet.deploy.rtl_scripts import write_rtl_scripts
     from finn_resnet.deploy.scripts import write_scripts
 
     project = _project(cfg)
+    if cfg.backend == "rtl":
+        write_rtl_scripts(project, load_board(cfg.board), cfg.output_dir, cfg.clock_mhz)
+        return model
     write_scripts(
         model,
         project,

@@ -74,8 +74,8 @@ class BuildResult:
     @property
     def failure(self) -> str | None:
         """Why the verification failed, in one line; None also where it was skipped."""
-        verification = self.report["verification"]
-        return verification["failure"] if verification else None
+        sections = (self.report[name] for name in ("verification", "rtl_simulation"))
+        return next((found["failure"] for found in sections if found and found["failure"]), None)
 
 
 def build(config: BuildConfig) -> BuildResult:
@@ -94,6 +94,8 @@ def build(config: BuildConfig) -> BuildResult:
     model = preflight.checked_model(config)
     target = Path(config.output_dir)
     with progress.for_notebook(), calibrated(config.coefficients_file):
+        if config.backend == "rtl":
+            _check_rtl(model, config, steps)
         if config.folding_config_file is not None:
             _try_folding(model, config, steps)
         return _built(model, config, steps, target)
@@ -115,12 +117,30 @@ def _try_folding(model: ModelWrapper, config: BuildConfig, steps: list[tuple[str
         UserError: the folding file names an unknown node or setting, or an illegal value.
     """
     names = [name for name, _ in steps]
-    if _FOLDING_STEP not in names:
-        return
+    if _FOLDING_STEP in names:
+        _in_scratch(model, config, steps[: names.index(_FOLDING_STEP) + 1])
+
+
+def _check_rtl(model: ModelWrapper, config: BuildConfig, steps: list[tuple[str, Step]]) -> None:
+    """Refuse what has no RTL before the first file is written and before the search.
+
+    Raises:
+        UserError: operators or attribute values without RTL, all of them at once.
+    """
+    from finn_resnet.generation.rtl.rtl_network import build_rtl
+
+    names = [name for name, _ in steps]
+    if {_FOLDING_STEP, "step_generate"} <= set(names):
+        build_rtl(_in_scratch(model, config, steps[: names.index(_FOLDING_STEP)]), "checked")
+
+
+def _in_scratch(
+    model: ModelWrapper, config: BuildConfig, steps: list[tuple[str, Step]]
+) -> ModelWrapper:
+    """Run some steps on a copy, without a trace."""
     with TemporaryDirectory() as scratch, progress.use(progress.Progress()):
         _start(config, Path(scratch))
-        first = steps[: names.index(_FOLDING_STEP) + 1]
-        run_steps(copy.deepcopy(model), config.replace(output_dir=scratch), first)
+        return run_steps(copy.deepcopy(model), config.replace(output_dir=scratch), steps)
 
 
 def _start(config: BuildConfig, staging: Path) -> None:
@@ -132,6 +152,7 @@ def _start(config: BuildConfig, staging: Path) -> None:
     from finn_resnet.importing.load import copy_model
 
     copy_model(config.model, staging / ORIGINAL_MODEL)
+    update_report(staging, "backend", config.backend)
     report_sections.record_board(load_board(config.board), config.replace(output_dir=str(staging)))
 
 

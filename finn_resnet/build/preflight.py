@@ -53,7 +53,7 @@ def completed(config: BuildConfig) -> BuildConfig:
         fpga_part=board.part,
         output_dir=config.output_dir or f"output_{name}_{board.name.lower()}",
         synth_clk_period_ns=config.synth_clk_period_ns or 1000 / board.clock_mhz,
-        top_name=config.top_name or top_name_from(path.stem),
+        top_name=config.top_name or top_name_from(path.stem, config.backend),
         steps=config.steps or DEFAULT_STEPS,
     )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from finn_resnet import progress
 from finn_resnet.build import report_sections
+from finn_resnet.build.rtl_output import simulate_rtl_output, verify_rtl_output
 from finn_resnet.build.simulate_output import simulate_output
 from finn_resnet.build.verify_output import verify_output
 from finn_resnet.config import BuildConfig
@@ -105,24 +106,33 @@ def step_set_stream_depths(model: ModelWrapper, cfg: BuildConfig) -> ModelWrappe
 
 
 def step_size_streams(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
-    """Size the streams by cycle-level simulation of the generated C++."""
+    """Size the streams by cycle-level simulation of what will be generated."""
     from finn_resnet.simulation.depth_band import DepthBand
+    from finn_resnet.simulation.size_rtl_streams import SizeRtlStreams
     from finn_resnet.simulation.size_streams import SizeStreams
 
     if not cfg.auto_fifo_depths:
         return model
-    band = DepthBand(**cfg.pipeline_depth_band)
-    sizing = SizeStreams(cfg.simulation_frames, progress.current().update, cfg.top_name, band)
+    shown, band = progress.current().update, DepthBand(**cfg.pipeline_depth_band)
+    sizing: SizeRtlStreams | SizeStreams
+    if cfg.backend == "rtl":
+        sizing = SizeRtlStreams(cfg.simulation_frames, shown)
+    else:
+        sizing = SizeStreams(cfg.simulation_frames, shown, cfg.top_name, band)
     model = model.transform(sizing)
     report_sections.record_sizing(sizing.report, cfg)
     return model
 
 
 def step_generate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
-    """Write the HLS C++ project to `hls/` in the output folder."""
+    """Write the HLS C++ project to `hls/` in the output folder, and with `backend` rtl to `rtl/`
+    the SystemVerilog, whose reference the C++ then is."""
     from finn_resnet.generation.project import generate_project
+    from finn_resnet.generation.rtl.rtl_project import generate_rtl_project
 
-    generate_project(model, cfg.output_dir, cfg.top_name)
+    generate_project(model, cfg.output_dir, cfg.top_name, cfg.backend)
+    if cfg.backend == "rtl":
+        generate_rtl_project(model, cfg.output_dir, cfg.top_name)
     return model
 
 
@@ -149,12 +159,13 @@ def step_estimate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
 
 
 def step_simulate(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
-    """Measure rate, latency and stream occupancy on the generated C++, cycle by cycle.
+    """Measure rate, latency and stream occupancy on the generated C++, cycle by cycle; with
+    `backend` rtl, of the RTL by its exact schedule.
 
     Raises:
         DeadlockError: the design stands still.
     """
-    outcome = simulate_output(cfg)
+    outcome = simulate_rtl_output(model, cfg) if cfg.backend == "rtl" else simulate_output(cfg)
     if outcome.interrupted:
         raise KeyboardInterrupt
     if outcome.section["deadlock"]:
@@ -167,6 +178,8 @@ def step_verify(model: ModelWrapper, cfg: BuildConfig) -> ModelWrapper:
     checks = {name: verify_output(model, cfg, ap_int=name == "ap_int") for name in cfg.verify_steps}
     if checks:
         report_sections.record_verification(checks, cfg)
+    if checks and cfg.backend == "rtl":
+        verify_rtl_output(model, cfg)
     return model
 
 

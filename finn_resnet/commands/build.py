@@ -28,6 +28,7 @@ _SWITCHES = {"on": True, "off": False}
 @click.option("--board", help="Target board, e.g. KV260 or Ultra96.")
 @click.option("--output-dir", help="Folder to write; replaced as a whole.  [output_MODEL_BOARD]")
 @click.option("--mode", help="Parallelism search: full or paper.  [full]")
+@click.option("--backend", help="What is generated: hls (C++) or rtl (SystemVerilog).  [hls]")
 @click.option("--clock-mhz", type=float, help="Clock in MHz.  [the board's]")
 @click.option("--target-fps", type=float, help="Fewest resources that reach this frame rate.")
 @click.option("--folding", metavar="JSON", help="Parallelism by hand, FINN-style JSON file.")
@@ -94,6 +95,7 @@ def _overrides(options: dict[str, Any]) -> dict[str, Any]:
         "board": options["board"],
         "output_dir": options["output_dir"],
         "mode": options["mode"],
+        "backend": options["backend"],
         "target_fps": options["target_fps"],
         "folding_config_file": options["folding"],
         "verify_images": options["images"],

@@ -16,6 +16,7 @@ from finn_resnet.commands.terminal import (
     fail_result,
     print_json,
 )
+from finn_resnet.errors import UserError
 
 
 @click.command()
@@ -33,6 +34,7 @@ def simulate(output_dir: str, depths: str | None, **options: Any) -> int:
     report.json and report.html are updated.
     """
     from finn_resnet.build.finished_build import FinishedBuild
+    from finn_resnet.build.rtl_output import simulate_rtl_output
     from finn_resnet.build.simulate_output import read_depths, simulate_output
     from finn_resnet.report.html import write_html_report
 
@@ -45,7 +47,11 @@ def simulate(output_dir: str, depths: str | None, **options: Any) -> int:
     try:
         with display(options["quiet"], options["verbose"]) as shown:
             shown.begin("simulate", 1, 1)
-            outcome = simulate_output(cfg, depths=chosen, **rates)
+            if cfg.backend == "rtl":
+                _refuse_rates(rates)
+                outcome = simulate_rtl_output(build.hardware_graph(), cfg, chosen)
+            else:
+                outcome = simulate_output(cfg, depths=chosen, **rates)
     except cpp_faults() as fault:
         return fail_result(str(fault))
     write_html_report(output_dir)
@@ -60,3 +66,13 @@ def simulate(output_dir: str, depths: str | None, **options: Any) -> int:
     if outcome.section["deadlock"]:
         return fail_result(outcome.section["deadlock"], EXIT_DEADLOCK)
     return 0
+
+
+def _refuse_rates(rates: dict[str, float]) -> None:
+    for name, rate in rates.items():
+        if rate != 1:
+            option = "--" + name.replace("_", "-")
+            raise UserError(
+                f"{option} {rate:g}: the schedule of an RTL build knows memory at full rate only; "
+                "leave it out"
+            )

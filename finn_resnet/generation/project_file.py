@@ -141,7 +141,10 @@ class ProjectProbe:
 
 @dataclass(frozen=True)
 class Project:
-    """A C++ project on disk: the content of project.json, and the folder it lies in."""
+    """A C++ project on disk: the content of project.json, and the folder it lies in.
+
+    With ``backend`` rtl the C++ is the reference of the SystemVerilog beside it.
+    """
 
     directory: Path
     top: str
@@ -153,6 +156,7 @@ class Project:
     tensors: tuple[ProjectTensor, ...]
     tasks: tuple[ProjectTask, ...]
     probes: tuple[ProjectProbe, ...]
+    backend: str = "hls"
 
     @property
     def ports(self) -> tuple[ProjectPort, ...]:

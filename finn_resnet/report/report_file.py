@@ -17,10 +17,12 @@ from finn_resnet.output_folder import REPORT_NAME
 SECTIONS = (
     "model",
     "board",
+    "backend",
     "layers",
     "totals",
     "throughput",
     "simulation",
+    "rtl_simulation",
     "verification",
     "optimisations",
     "calibration",

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from finn_resnet.custom_ops import is_helper
 from finn_resnet.report.simulation_table import simulation_line
-from finn_resnet.report.verification_line import verification_line
+from finn_resnet.report.verification_line import rtl_simulation_line, verification_line
 
 RESOURCES = {"dsp": "DSP", "lut": "LUT", "ff": "FF", "bram36": "BRAM36", "uram": "URAM"}
 
@@ -20,6 +20,9 @@ _COLUMNS = ("och_par", "ich_par", "ow_par", "mac_style", "mem_style", "cycles", 
 # What of them fits a terminal narrower than `_WIDE`.
 _WIDE = 100
 _NARROW_COLUMNS = ("cycles", "dsp", "lut", "bram36")
+
+
+_SIMULATED = ("simulation of the C++", "schedule of the RTL")
 
 
 def print_report(report: dict[str, Any], console: Console) -> None:
@@ -133,14 +136,21 @@ def result_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("throughput (cost model)", _throughput_line(report["throughput"])),
         ("parallelism search", _parallelism_line(report["optimisations"])),
-        ("simulation of the C++", _simulation_line(report["simulation"])),
+        (_SIMULATED[report["backend"] == "rtl"], _simulation_line(report["simulation"])),
         ("verification", verification_line(report["verification"])),
+        *_rtl_lines(report),
         ("stream sizing", _sizing_line(report["optimisations"])),
         ("stream buffers", _buffer_line(report["totals"])),
         ("skip buffers by formula", _formula_line(report["optimisations"])),
         ("optimisations", _optimisation_line(report["optimisations"])),
         ("time", _time_line(report["timings_s"])),
     ]
+
+
+def _rtl_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
+    if report["backend"] != "rtl":
+        return []
+    return [("RTL in Verilator", rtl_simulation_line(report["rtl_simulation"]))]
 
 
 def _result_table(report: dict[str, Any]) -> Table:

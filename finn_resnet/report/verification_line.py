@@ -11,6 +11,20 @@ DEFINITIONS = {
 }
 
 
+def rtl_simulation_line(section: dict[str, Any] | None) -> str:
+    """Section `rtl_simulation` as one line: codes and cycles of the RTL in Verilator."""
+    if section is None:
+        return "not run: the RTL has not been simulated"
+    if section["not_checked"]:
+        return f"not run: {section['not_checked']}"
+    line = (
+        f"{section['mismatched_codes']:,} of {section['compared_codes']:,} codes differ from the "
+        f"model in {section['frames']} frames; {section['cycles_per_frame']:,} cycles per frame, "
+        f"{section['predicted_cycles_per_frame']:,} predicted, {section['fps']:,.0f} frames/s"
+    )
+    return f"{line}; failed: {section['failure']}" if section["failure"] else line
+
+
 def verification_line(section: dict[str, Any] | None) -> str:
     """Section `verification` as one line: what was compared with what, and what differs."""
     if section is None:

@@ -144,8 +144,9 @@ def run_executable(
     frames: int,
     progress: Callable[[int, int], None] | None = None,
     accepted: Sequence[int] = (0,),
+    folder: Path | None = None,
 ) -> tuple[int, str]:
-    """Run a simulation to its end; its exit status and standard error.
+    """Run a simulation to its end, in ``folder`` if given; its exit status and standard error.
 
     An interrupt is passed on, and raised again once the simulation has stopped; a cycle-level one
     writes what it measured so far.
@@ -155,7 +156,9 @@ def run_executable(
     """
     command = [str(executable), *arguments, *(["--progress"] if progress else [])]
     with tempfile.TemporaryFile() as messages:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=messages) as process:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=messages, cwd=folder
+        ) as process:
             try:
                 for line in process.stdout or ():
                     if progress and line.startswith(b"frame "):

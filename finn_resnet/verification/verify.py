@@ -13,7 +13,7 @@ from qonnx.core.modelwrapper import ModelWrapper
 from finn_resnet.errors import UserError
 from finn_resnet.generation.project_file import load_project
 from finn_resnet.simulation.compiler import compile_project
-from finn_resnet.simulation.runner import run_codes
+from finn_resnet.simulation.runner import SimulatedCodes, run_codes
 from finn_resnet.transformation.graph_edit import as_op, nodes_of
 from finn_resnet.verification.coverage import Coverage
 from finn_resnet.verification.observation import observe
@@ -210,7 +210,7 @@ class Comparison:
         result = self.empty()
         codes = input_codes(self._model, pictures)
         start = time.perf_counter()
-        run = run_codes(self._executable, codes, tensors=self._streams, probes=self._probes)
+        run = self._accelerate(codes)
         result.accelerator_s = time.perf_counter() - start
         start = time.perf_counter()
         expected = self._reference.run(pictures)
@@ -226,6 +226,10 @@ class Comparison:
             self._compare_port(result, port, expected, port.codes(run), first)
         result.images = len(pictures)
         return result
+
+    def _accelerate(self, codes: np.ndarray) -> SimulatedCodes:
+        """Run frames of input codes through the accelerator."""
+        return run_codes(self._executable, codes, tensors=self._streams, probes=self._probes)
 
     def _compare_port(
         self,

@@ -21,6 +21,8 @@ REPORT = {
         "clock_mhz": 250.0,
         "budget": {"dsp": 1000, "lut": 100_000, "ff": 200_000, "bram36": 144, "uram": 0},
     },
+    "backend": "hls",
+    "rtl_simulation": None,
     "layers": [
         {
             "name": "conv1",
@@ -248,3 +250,18 @@ def test_tables_fit_the_terminal(width):
     assert not any("…" in line for line in lines)
     head = next(line for line in lines if "cycles" in line and "LUT" in line)
     assert ("och" in head) == (width >= 100)
+
+
+def test_an_rtl_build_tells_of_its_run_in_verilator():
+    report = copy.deepcopy(REPORT) | {"backend": "rtl"}
+    assert "RTL in Verilator" not in shown(REPORT)
+    assert "not run: the RTL has not been simulated" in shown(report)
+    keys = ("frames", "cycles_per_frame", "predicted_cycles_per_frame", "mismatched_codes")
+    found = dict(zip(keys, (2, 8192, 8191, 3), strict=True))
+    found |= {"compared_codes": 1000, "fps": 30517.6, "not_checked": None}
+    report["rtl_simulation"] = found | {"failure": "3 codes of the RTL differ"}
+    text = shown(report)
+    assert "3 of 1,000 codes differ" in text and "8,191 predicted" in text
+    assert "failed: 3 codes of the RTL differ" in text
+    report["rtl_simulation"] = found | {"failure": None, "not_checked": "no Verilator found"}
+    assert "not run: no Verilator found" in shown(report)

@@ -32,7 +32,7 @@ PROBED = ("activation", "skip")
 # Tokens that a FIFO of each kind holds at most; longer ones of few bits chain LUTRAMs.
 _REGISTER_DEPTH = 2
 _SRL_DEPTH = 16
-_LUTRAM_DEPTH = 64
+LUTRAM_DEPTH = 64
 _LUTRAM_BITS = 2048
 
 
@@ -46,6 +46,7 @@ class RtlNetwork:
     inputs: list[ProjectPort]
     outputs: list[ProjectPort]
     edges: list[Edge]
+    nodes: list[tuple[NodeContext, RtlNode]]
 
     @property
     def probed(self) -> list[Edge]:
@@ -74,7 +75,7 @@ def fifo_module(depth: int, width: int) -> str:
         return "fifo_register"
     if depth <= _SRL_DEPTH:
         return "fifo_srl"
-    if depth <= _LUTRAM_DEPTH or depth * width <= _LUTRAM_BITS:
+    if depth <= LUTRAM_DEPTH or depth * width <= _LUTRAM_BITS:
         return "fifo_lutram"
     return "fifo_bram"
 
@@ -114,10 +115,10 @@ def build_rtl(model: ModelWrapper, top: str, probes: bool = False) -> RtlNetwork
     nodes = [(context, rtl_node(context)) for context in contexts]
     sources = {f"{node.module}.sv": node.text for _, node in nodes if node.text}
     sources[f"{top}_core.sv"] = _Core(f"{top}_core", nodes, [*inputs, *outputs], probes).text()
-    if not probes:
-        sources[f"{top}.sv"] = _axi_wrapper(top, inputs, outputs)
+    shown = [edge for edge in edges.values() if probes and edge.kind in PROBED]
+    sources[f"{top}.sv"] = _axi_wrapper(top, inputs, outputs, shown)
     memories = {name: text for _, node in nodes for name, text in node.files.items()}
-    return RtlNetwork(top, sources, memories, inputs, outputs, list(edges.values()))
+    return RtlNetwork(top, sources, memories, inputs, outputs, list(edges.values()), nodes)
 
 
 def _absent(op: HardwareOp, wires: dict[str, str]) -> bool:
@@ -148,7 +149,8 @@ class _Core:
                 self._beats(context, node)
             for port, positions in node.outputs.items():
                 for position in positions:
-                    self._stream(context.outputs[position], port in node.held)
+                    edge = context.outputs[position]
+                    self._stream(edge, edge.depth <= node.holds.get(port, 0))
         for context, node in self._nodes:
             self._instance(context, node)
         return self._circuit.text()
@@ -162,7 +164,7 @@ class _Core:
 
     def _stream(self, edge: Edge, held: bool) -> None:
         """Wires of both sides of a stream, and what lies between."""
-        circuit, lanes, width = self._circuit, _lanes(edge), _width(edge)
+        circuit, lanes, width = self._circuit, stream_lanes(edge), stream_width(edge)
         for side in ("w", "r"):
             for end, bits in (("valid", lanes), ("ready", lanes), ("data", lanes * width)):
                 circuit.wire(f"{edge.stream}_{side}_{end}", bits)
@@ -211,7 +213,7 @@ class _Core:
         self._circuit.instance(node.module, name, node.parameters, connections)
 
     def _no_forward(self, context: NodeContext) -> dict[str, str]:
-        lanes, width = _lanes(context.inputs[0]), _width(context.inputs[0])
+        lanes, width = stream_lanes(context.inputs[0]), stream_width(context.inputs[0])
         unread = {
             end: self._circuit.wire(f"{context.name}_unread_{end}", bits)
             for end, bits in (("valid", lanes), ("data", lanes * width))
@@ -221,20 +223,26 @@ class _Core:
         }
 
 
-def _lanes(edge: Edge) -> int:
+def stream_lanes(edge: Edge) -> int:
     """Streams of an edge; a window travels whole."""
     return 1 if edge.kind in ("window", "parameter") else max(edge.layout.lanes, 1)
 
 
-def _width(edge: Edge) -> int:
+def stream_width(edge: Edge) -> int:
     """Bits of a token of a lane."""
     return edge.layout.entries * edge.codes.bits if edge.kind == "window" else edge.width_bits
 
 
-def _axi_wrapper(top: str, inputs: list[ProjectPort], outputs: list[ProjectPort]) -> str:
-    """The accelerator with AXI4-Stream ports, clock and reset as the HLS back end names them."""
+def _axi_wrapper(
+    top: str, inputs: list[ProjectPort], outputs: list[ProjectPort], shown: list[Edge]
+) -> str:
+    """The accelerator with AXI4-Stream ports, clock and reset as the HLS back end names them.
+
+    ``shown`` streams have a port ``<stream>_probe`` besides.
+    """
     ports = ["input wire ap_clk", "input wire ap_rst_n"]
     ends = [".clk(ap_clk)", ".rst"]
+    body = []
     for port, is_input in [*((p, True) for p in inputs), *((p, False) for p in outputs)]:
         to, back = ("input", "output") if is_input else ("output", "input")
         name, bits = port.name, 8 * BEAT_BYTES
@@ -242,17 +250,29 @@ def _axi_wrapper(top: str, inputs: list[ProjectPort], outputs: list[ProjectPort]
         ports += [f"{back} wire {name}_TREADY", f"{to} wire [0:0] {name}_TLAST"]
         ports += [f"{to} wire [{BEAT_BYTES - 1}:0] {name}_T{side}" for side in ("KEEP", "STRB")]
         data = f"{name}_TDATA" if is_input else f"{{{name}_TLAST, {name}_TDATA}}"
-        ends += [f".{name}_valid({name}_TVALID)", f".{name}_ready({name}_TREADY)"]
-        ends.append(f".{name}_data({data})")
-    whole = [f"  assign {p.name}_T{side} = '1;" for p in outputs for side in ("KEEP", "STRB")]
+        made, given = ("ready", "valid") if is_input else ("valid", "ready")
+        body.append(f"  wire {name}_{made};")
+        body.append(f"  assign {name}_T{made.upper()} = {name}_{made} & ~rst;")
+        ends += [f".{name}_{made}({name}_{made})", f".{name}_data({data})"]
+        ends.append(f".{name}_{given}({name}_T{given.upper()} & ~rst)")
+        if is_input:
+            sides = ", ".join(f"{name}_T{side}" for side in ("LAST", "KEEP", "STRB"))
+            body.append(f"  wire {name}_unused = &{{1'b0, {sides}}};")
+    for edge in shown:
+        lanes, width = stream_lanes(edge), stream_width(edge)
+        ports.append(f"output wire [{lanes - 1}:0] {edge.stream}_probe_valid")
+        ports.append(f"output wire [{lanes - 1}:0][{width - 1}:0] {edge.stream}_probe_data")
+        ends += [f".{edge.stream}_probe_{end}" for end in ("valid", "data")]
+    body += [f"  assign {p.name}_T{side} = '1;" for p in outputs for side in ("KEEP", "STRB")]
     lines = [
         f"module {top} (",
         "    " + ",\n    ".join(ports),
         ");",
-        "  // One register for all, so that the reset's own path is short.",
+        "  // One register for all, so that the reset's own path is short; until it has passed,",
+        "  // no beat does.",
         "  logic rst;",
         "  always_ff @(posedge ap_clk) rst <= ~ap_rst_n;",
-        *whole,
+        *body,
         f"  {top}_core core (",
         "      " + ",\n      ".join(ends),
         "  );",

@@ -154,6 +154,9 @@ proc vivado::set_one {name value object} {
     }
   } elseif {$kind eq "fileset"} {
     if {$name ni {top}} { error "set_property: a file set has no property '$name'" }
+  } elseif {$kind eq "core"} {
+    if {$name ni {name version display_name}} { error "set_property: a core has no property '$name'" }
+    dict set ipx::names $name $value
   } elseif {$kind eq "cell"} {
     set property [string range $name 7 end]
     lassign [dict get $cells $id] vlnv config
@@ -269,6 +272,8 @@ proc get_timing_paths {args} {
   recorder::arguments get_timing_paths $args {} {-delay_type -max_paths} 0 0
   return "path:worst"
 }
+
+source [file join $recorder_folder package.tcl]
 
 lassign $argv recorded_script facts_file
 set argv {2}
