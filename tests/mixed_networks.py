@@ -215,6 +215,29 @@ def network_model(
     return ModelWrapper(helper.make_model(graph, opset_imports=opsets, ir_version=8))
 
 
+def branching_network() -> ModelWrapper:
+    """A depthwise layer; branches of no, one and two windows; a depthwise layer that widens."""
+    net = MixedNetwork(5)
+
+    def conv(x: Picture, channels: int, kernel: int, group: int = 1, stride: int = 1) -> Picture:
+        weights = net.weights((channels, x.channels // group, kernel, kernel))
+        out = net.node(
+            "Conv", [x.name, weights], kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4,
+            strides=[stride] * 2, group=group,
+        )  # fmt: skip
+        size = (-(-x.height // stride), -(-x.width // stride))
+        return Picture(net.quant(net.node("Relu", [out])), channels, *size)
+
+    x = conv(Picture(net.quant("image"), 3, 12, 12), 6, 3)
+    x = conv(x, 6, 3, group=6)
+    long = conv(conv(x, 4, 3), 5, 3)
+    parts = [x, long, conv(x, 2, 1), conv(x, 6, 3, group=6)]
+    joined = net.quant(net.node("Concat", [part.name for part in parts], axis=1))
+    x = Picture(joined, sum(part.channels for part in parts), 12, 12)
+    x = conv(conv(x, 2 * x.channels, 3, group=x.channels, stride=2), 4, 1)
+    return network_model(net, [1, 3, 12, 12], x.name, [1, 4, 6, 6])
+
+
 def pictures_for(model: ModelWrapper, seed: int, count: int = 3) -> np.ndarray:
     """Pictures [count, C, H, W]: the first saturates high, the second low, the rest are random."""
     shape = [count, *model.get_tensor_shape(model.graph.input[0].name)[1:]]

@@ -27,6 +27,7 @@ from finn_resnet.transformation import (
     MergeDownsampleLoop,
     SetStreamDepths,
 )
+from tests.mixed_networks import branching_network
 from tests.qonnx_models import residual_network
 
 # Nothing divides: 3 lanes of 8 columns, 3 of 4 and 6 channels.
@@ -34,8 +35,8 @@ RAGGED = {"Defaults": {"och_par": 3, "ich_par": 3, "ow_par": 3}}
 OPTIMISATIONS = (MergeDownsampleLoop(), ForwardWindowBuffer(), AbsorbAddIntoAccumulator("exact"))
 
 
-def hardware_graph(*, optimised: bool) -> ModelWrapper:
-    model = residual_network().transform(TidyQonnx())
+def hardware_graph(model: ModelWrapper, *, optimised: bool) -> ModelWrapper:
+    model = model.transform(TidyQonnx())
     steps = [LowerToHardware(), FuseRequantChains()]
     steps += OPTIMISATIONS if optimised else ()
     steps += [ApplyFolding(RAGGED), InsertWidthAdapters(), SetStreamDepths()]
@@ -46,12 +47,17 @@ def hardware_graph(*, optimised: bool) -> ModelWrapper:
 
 @pytest.fixture(scope="module")
 def optimised() -> ModelWrapper:
-    return hardware_graph(optimised=True)
+    return hardware_graph(residual_network(), optimised=True)
 
 
 @pytest.fixture(scope="module")
 def unoptimised() -> ModelWrapper:
-    return hardware_graph(optimised=False)
+    return hardware_graph(residual_network(), optimised=False)
+
+
+@pytest.fixture(scope="module")
+def branches() -> ModelWrapper:
+    return hardware_graph(branching_network(), optimised=True)
 
 
 @pytest.fixture
@@ -134,6 +140,8 @@ CASES = {
     "pool": ("optimised", "StreamPool", {}),
     "fork": ("unoptimised", "StreamFork", {}),
     "addition": ("unoptimised", "StreamAdd", {}),
+    "depthwise convolution": ("branches", "StreamGroupedConv", {}),
+    "concatenation": ("branches", "StreamConcat", {}),
 }
 
 
@@ -142,7 +150,7 @@ def test_the_ip_of_a_node_computes_what_the_node_does(case, request, cxx, ap_hea
     graph, op_type, attributes = CASES[case]
     model = request.getfixturevalue(graph)
     node = first(model, op_type, **attributes)
-    values = (buffered_windows if op_type == "StreamConv" else inputs_of)(model, node)
+    values = (buffered_windows if op_type.endswith("Conv") else inputs_of)(model, node)
     expected = getCustomOp(node).compute(values)
     found = run(model, node, values, tmp_path)
     assert len(found) == len(expected)
