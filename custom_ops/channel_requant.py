@@ -12,16 +12,20 @@ from finn_resnet.custom_ops.base import AttributeTypes, HardwareOp, SearchRole
 class ChannelRequant(HardwareOp):
     """Inputs x [N, C, ...], scale of x ([1] or [C], float64), output scale ([1]); float output.
 
-    ``y = requant(round(x / in_scale)) * out_scale`` with channels on axis 1. It stands in a QONNX
-    graph for batch norm, Relu and Quant behind a convolution; the lowering turns it into a
-    StreamRequant.
+    ``y = (requant(round(x / in_scale)) - zero_point) * out_scale`` with channels
+    on axis 1. It stands in a QONNX graph for batch norm, Relu and Quant behind a convolution; the
+    lowering turns it into a StreamRequant.
     """
 
     role = SearchRole.HOST
 
     def attributes(self) -> AttributeTypes:
         """``shape``: of x."""
-        return {"requant": ("s", True, ""), "shape": ("ints", True, [])}
+        return {
+            "requant": ("s", True, ""),
+            "zero_point": ("i", False, 0),
+            "shape": ("ints", True, []),
+        }
 
     def operands(self) -> tuple[str, ...]:
         """Codes and both scales."""
@@ -35,5 +39,5 @@ class ChannelRequant(HardwareOp):
         """Integer map between the two scales."""
         x, in_scale, out_scale = (np.asarray(context[n], np.float64) for n in self.onnx_node.input)
         codes = np.rint(np.moveaxis(x, 1, -1) / in_scale).astype(np.int64)
-        values = self.requantiser()(codes) * out_scale
+        values = (self.requantiser()(codes) - self.get_nodeattr("zero_point")) * out_scale
         context[self.onnx_node.output[0]] = np.moveaxis(values, -1, 1).astype(np.float32)

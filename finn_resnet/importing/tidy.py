@@ -69,11 +69,8 @@ def _normalise_quantisers(model: ModelWrapper) -> None:
                 given = {attribute.name for attribute in node.attribute}
                 for name in {"signed", "narrow"} - given:
                     node.attribute.append(helper.make_attribute(name, 1))
-                bits = model.get_initializer(node.input[3])
-                if bits is not None and bits.size > 1 and np.all(bits == bits.ravel()[0]):
-                    # qonnx takes one width only.
-                    node.input[3] = f"{node.output[0]}_width"
-                    model.set_initializer(node.input[3], bits.ravel()[0].reshape(()))
+                for index, part in enumerate(("scale", "zero", "width"), 1):
+                    _one_value(model, node, index, part)
         elif node.op_type == "Trunc" and node.domain:
             node.domain = QONNX_DOMAIN
     used = {node.domain for node in model.graph.node}
@@ -82,6 +79,15 @@ def _normalise_quantisers(model: ModelWrapper) -> None:
         model.model.opset_import.append(helper.make_opsetid(domain, 1))
     if OWN_DOMAIN not in used | declared:
         model.model.opset_import.append(helper.make_opsetid(OWN_DOMAIN, 1))
+
+
+def _one_value(model: ModelWrapper, node: NodeProto, index: int, part: str) -> None:
+    """A parameter with one value many times becomes that value: qonnx takes one width only, and
+    not every shape of a scale broadcasts."""
+    values = model.get_initializer(node.input[index])
+    if values is not None and values.size > 1 and np.all(values == values.ravel()[0]):
+        node.input[index] = f"{node.output[0]}_{part}"
+        model.set_initializer(node.input[index], values.ravel()[0].reshape(()))
 
 
 def _fix_input_shapes(model: ModelWrapper) -> int:

@@ -28,7 +28,8 @@ def all_findings(model: ModelWrapper, interpreter: Interpreter) -> list[Finding]
             )
         ]  # fmt: skip
     found = list(interpreter.findings)
-    if not moving and not found:
+    inputs = [n for n in interpreter.builder.nodes if n.op_type == "QuantizeInput"]
+    if not moving and not inputs and not found:
         found.append(
             Finding(
                 model.graph.name or "graph", "model", "no activation is quantised",

@@ -12,7 +12,8 @@ def lower_channel_requant(interpreter: Interpreter, node: NodeProto) -> None:
     """Handler of ChannelRequant: the integer map is already known."""
     source = interpreter.codes(node.input[0])
     scale = fractions_of(interpreter.constant(node.input[2]).values)
-    map_ = getCustomOp(node).requantiser()
+    op = getCustomOp(node)
+    map_, zero = op.requantiser(), (op.get_nodeattr("zero_point"),)
     interpreter.tensors[node.output[0]] = interpreter.emit_requant(
-        source, node.output[0], map_, scale=scale
+        source, node.output[0], map_, scale=scale, zero=zero
     )

@@ -71,7 +71,7 @@ def _geometry(node: NodeProto, x: ExactTensor, kernel: tuple[int, int] | None) -
     return read_geometry(node, (height, width, channels), kernel)
 
 
-def _windows(x: np.ndarray, geometry: Geometry, fill: float) -> np.ndarray:
+def _windows(x: np.ndarray, geometry: Geometry, fill: object) -> np.ndarray:
     """[N, C, H, W] -> [N, OH, OW, fh, fw, C]."""
     kernel = (geometry.fh, geometry.fw)
     x = np.moveaxis(x, 1, -1)
@@ -138,13 +138,19 @@ def _constant(constant: Constant, shape: tuple[int, ...] | None = None) -> Exact
 
 def _max_pool(node: NodeProto, x: ExactTensor) -> ExactTensor:
     geometry = _geometry(node, x, None)
-    scale = x.terms[0].scale
-    codes = x.integers(scale)
-    per_channel = scale.size == 1 or scale.shape[2:] == (1, 1)
-    if not per_channel or any(value <= 0 for value in scale.flat):
-        raise ValueError("a maximum over values of different scales")
-    largest = _windows(codes, geometry, int(codes.min())).max(axis=(3, 4))
-    return ExactTensor.of(np.moveaxis(largest, -1, 1), scale)
+    # float64 tells values of different codes apart: of each window the place of the largest.
+    place = _flat_windows(x.values, geometry, -np.inf).argmax(axis=3, keepdims=True)
+
+    def picked(values: np.ndarray) -> np.ndarray:
+        windows = _flat_windows(values, geometry, _zero_like(values))
+        return np.moveaxis(np.take_along_axis(windows, place, axis=3)[:, :, :, 0], -1, 1)
+
+    return x.mapped(picked)
+
+
+def _flat_windows(x: np.ndarray, geometry: Geometry, fill: object) -> np.ndarray:
+    windows = _windows(x, geometry, fill)
+    return windows.reshape(*windows.shape[:3], -1, windows.shape[-1])
 
 
 def _average(x: ExactTensor, geometry: Geometry, counts: np.ndarray | None = None) -> ExactTensor:

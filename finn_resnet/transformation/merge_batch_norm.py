@@ -75,7 +75,9 @@ class MergeBatchNorm(Transformation):
             # A chain that starts inside the convolution, where its bias lies between two steps of
             # the accumulator, stays: the lowering fuses it as it stands.
             outside = any(node.input[0] == chain.source.name for node in nodes[:-1])
-            if norms and outside and nodes[-1].op_type == "Conv":
+            quantiser = read_quantiser(model, quant)
+            single = quantiser.scale.size == quantiser.zero.size == 1
+            if norms and outside and single and nodes[-1].op_type == "Conv":
                 _replace_chain(model, nodes, chain, map_)
                 self.merged.append(MergedBatchNorm(norms[0].name, nodes[-1].name))
 
@@ -109,7 +111,8 @@ def _replace_chain(
     names = [f"{quant.output[0]}_in_scale", f"{quant.output[0]}_out_scale"]
     scale = np.array([float(s) for s in chain.source.scale])
     model.set_initializer(names[0], scale)
-    model.set_initializer(names[1], np.array([float(read_quantiser(model, quant).scale)]))
+    quantiser = read_quantiser(model, quant)
+    model.set_initializer(names[1], np.array([float(quantiser.scale)]))
     merged = helper.make_node(
         "ChannelRequant",
         [conv.output[0], *names],
@@ -117,6 +120,7 @@ def _replace_chain(
         name=f"{quant.name}_requant",
         domain=DOMAIN,
         requant=map_.to_json(),
+        zero_point=int(quantiser.zero),
         shape=model.get_tensor_shape(conv.output[0]),
     )
     index = list(model.graph.node).index(quant)

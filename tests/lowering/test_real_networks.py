@@ -171,6 +171,17 @@ def curves(net: Net) -> str:
     return net.node("Sigmoid", [net.node("Add", [x, net.constant(0.37)])])
 
 
+def batch_norm_with_zero_points(net: Net) -> str:
+    """A batch norm that stays a node, in a QDQ file; behind it a maximum over float values."""
+    moments = ([1.0, 2, -0.5, 1], [0.1, 0.2, 0.3, 0.4], [0, 0.1, 0.2, 0.3], [0.5, 1, 2, 0.3])
+    x = net.c(net.qdq("image", 0.02, -3))
+    x = net.node("BatchNormalization", [x, *map(net.constant, moments)], epsilon=1e-3)
+    x = net.qdq(net.node("Relu", [x]), 0.04, -128)
+    x = net.node("Relu", [net.c(x, bias=[0.1, 0.2, 0.3, -0.4])])
+    x = net.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    return net.q(x, np.full(3, 0.1))
+
+
 KINDS: dict[str, tuple[Callable[[Net], str], list[int]]] = {
     "equal float scales": (lambda net: residual(net, 0.03, 0.03, 0.04), SHAPE),
     "whole ratio": (lambda net: residual(net, 0.03, 0.06, 0.045), SHAPE),
@@ -194,6 +205,7 @@ KINDS: dict[str, tuple[Callable[[Net], str], list[int]]] = {
     ),
     "kernel wider than the picture": (wide_kernel, [1, 4, 2, 2]),
     "preprocessing": (preprocessing, SHAPE),
+    "batch norm with zero-points": (batch_norm_with_zero_points, [1, 4, 3, 3]),
     "curves": (curves, [1, 4, 1, 1]),
     "nearest Resize": (enlarged, [1, 4, 12, 6]),
     "float output bias": (
@@ -208,7 +220,9 @@ def test_kind_has_the_reference_codes(kind: str) -> None:
     net = Net(1)
     model = net.model(build(net), shape)
     assert check_model(model) == []
-    assert differing_codes(model, pictures_for(model, 2)) == {}
+    pictures = pictures_for(model, 2)
+    assert differing_codes(model, pictures) == {}
+    assert differing_codes(model, pictures, optimised=True) == {}
 
 
 def test_a_wrong_bias_is_seen() -> None:
