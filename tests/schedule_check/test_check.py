@@ -12,7 +12,7 @@ from finn_resnet.schedule_check.check import check_schedule
 from finn_resnet.schedule_check.clang import find_clang, no_clang_reason
 from finn_resnet.schedule_check.multipliers import expected_multipliers
 from tests.random_pairs import random_pairs
-from tests.stream_graphs import UINT8, StreamGraph, shift_to
+from tests.stream_graphs import UINT8, FusedGraph, StreamGraph, shift_to
 
 pytestmark = pytest.mark.skipif(find_clang() is None, reason=no_clang_reason())
 
@@ -136,3 +136,18 @@ def test_random_pairs_are_clean(seed, tmp_path):
     model = random_pairs(seed, 4)[0].model()
     project = generate_project(model, tmp_path, "pairs")
     assert faults(project.directory, expected_multipliers(model)) == []
+
+
+def test_a_memory_of_one_word_is_no_constant(tmp_path):
+    """All channels at once: clang would fold products with weights that it knows."""
+    graph = FusedGraph(1)
+    x = graph.input((6, 6, 2), UINT8)
+    weights = graph.random_weights(3, 3, 3, 2)
+    graph.output(graph.conv("conv", x, weights, pads=(1, 1, 1, 1), factors=(3, 2, 3))[0])
+    y, depthwise = graph.input((6, 6, 2), UINT8), graph.random_weights(2, 3, 3, 1)
+    graph.output(graph.grouped_conv("depthwise", y, depthwise, pads=(1,) * 4, factors=(2, 3))[0])
+    model = graph.model()
+    expected = expected_multipliers(model)
+    assert expected == {"conv": 90, "depthwise": 36}
+    project = generate_project(model, tmp_path, "network")
+    assert faults(project.directory, expected) == []
