@@ -126,8 +126,8 @@ inline void conv_accumulate(const mac_operands<M, Lanes, N>& x, const W (&w)[Out
       if (first) base = initial[l][o];
       // Products alone may leave the range that they and the bias keep together.
       constexpr int bits = max_of(M::sum_bits + M::product_shift, M::acc_bits);
-      const auto product = multiply<bits>(sum[l][o], std::int64_t{1} << M::product_shift);
-      acc[l][o] = to_int<M::acc_bits>(base + product);
+      const auto product = scale<bits, M::product_shift>(sum[l][o]);
+      acc[l][o] = to_int<M::acc_bits>(add<bits>(base, product));
     }
   }
 }
@@ -143,7 +143,7 @@ inline void conv_initial(Skip& skip, int og, int icg, int ocg,
 #pragma HLS unroll
     for (int o = 0; o < C::och_par; ++o) {
 #pragma HLS unroll
-      initial[l][o] = multiply<C::acc_bits>(bias.at(ocg, o), std::int64_t{1} << C::product_shift);
+      initial[l][o] = scale<C::acc_bits, C::product_shift>(bias.at(ocg, o));
     }
     if constexpr (C::skip == skip_form::accumulator) {
       if (icg == 0 && og * C::ow_par + l < C::ow) {
@@ -151,7 +151,7 @@ inline void conv_initial(Skip& skip, int og, int icg, int ocg,
         for (int o = 0; o < C::och_par; ++o) {
 #pragma HLS unroll
           const Acc value = multiply<C::acc_bits>(token.v[o], std::int64_t{C::skip_factor});
-          initial[l][o] = to_int<C::acc_bits>(initial[l][o] + value);
+          initial[l][o] = add<C::acc_bits>(initial[l][o], value);
         }
       }
     }
@@ -174,8 +174,8 @@ inline void conv_write(const Acc (&acc)[C::ow_par][C::och_par], Skip& skip, int 
         int_t<C::total_bits> total;
         if constexpr (C::skip == skip_form::epilogue) {
           const auto code = C::pre_requant::apply(acc[l][o], ocg, o);
-          total = to_int<C::total_bits>(
-              multiply<C::total_bits>(code, std::int64_t{C::acc_factor}) +
+          total = add<C::total_bits>(
+              multiply<C::total_bits>(code, std::int64_t{C::acc_factor}),
               multiply<C::total_bits>(skip_token.v[o], std::int64_t{C::skip_factor}));
         } else {
           total = acc[l][o];

@@ -94,7 +94,7 @@ inline int_t<kProductBits> cascade(const A (&a)[N], const B (&b)[N]) {
   int_t<kProductBits> p = 0;
   for (int t = Begin; t < End; ++t) {
 #  pragma HLS unroll
-    p += multiply<kProductBits>(a[t], b[t]);
+    p = add<kProductBits>(p, multiply<kProductBits>(a[t], b[t]));
   }
 #endif
   return p;
@@ -166,8 +166,7 @@ inline int_t<kProductBits> cascades(const A (&a)[N], const B (&b)[N]) {
     return cascade<Begin, End>(a, b);
   } else {
     constexpr int middle = (Begin + End + 1) / 2;
-    return static_cast<int_t<kProductBits>>(cascades<Begin, middle>(a, b) +
-                                            cascades<middle, End>(a, b));
+    return add<kProductBits>(cascades<Begin, middle>(a, b), cascades<middle, End>(a, b));
   }
 }
 

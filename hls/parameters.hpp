@@ -8,8 +8,8 @@
 namespace fr {
 
 /// Entry `entry` of a memory word. Loaded words are arrays of `weight_t`; those of constants are
-/// bytes with the codes side by side, the first one lowest: plain integers, because a vendor type's
-/// constructor would run for every weight.
+/// 32-bit integers with the codes side by side, the first one lowest: plain integers, because a
+/// vendor type's constructor would run for every weight, and few, because a compiler reads each.
 template <class C, class Word>
 typename C::weight_t weight_of(const Word& word, int entry) {
 #pragma HLS inline
@@ -17,14 +17,8 @@ typename C::weight_t weight_of(const Word& word, int entry) {
     return word[entry];
   } else {
     const int bit = entry * C::code_bits;
-    std::uint32_t raw = 0;
-    for (int b = 0; b < ceil_div(C::code_bits + 7, 8); ++b) {
-#pragma HLS unroll
-      if (8 * b < bit % 8 + C::code_bits) {
-        raw |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(word[bit / 8 + b])) << (8 * b);
-      }
-    }
-    raw >>= bit % 8;
+    std::uint32_t raw = word[bit / 32] >> (bit % 32);
+    if (bit % 32 + C::code_bits > 32) raw |= word[bit / 32 + 1] << (32 - bit % 32);
     if constexpr (C::code_signed) return wrap<C::code_bits>(raw);
     return static_cast<typename C::weight_t>(raw & ((1u << C::code_bits) - 1));
   }

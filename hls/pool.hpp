@@ -25,7 +25,7 @@ template <class C, class Code>
 inline int_t<C::total_bits> pool_join(const int_t<C::total_bits>& total, const Code& code) {
 #pragma HLS inline
   const int_t<C::total_bits> value = code;
-  if (C::kind == pool_kind::average) return to_int<C::total_bits>(total + value);
+  if constexpr (C::kind == pool_kind::average) return add<C::total_bits>(total, value);
   return value > total ? value : total;
 }
 

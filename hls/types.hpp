@@ -114,6 +114,26 @@ inline int_t<W> multiply(const A& a, const B& b) {
 #endif
 }
 
+/// `a + b`; it must fit `W` signed bits. One function for all sums of a width, because a front end
+/// looks through all operators of a vendor type at every sum in a template.
+template <int W>
+inline int_t<W> add(const int_t<W>& a, const int_t<W>& b) {
+#pragma HLS inline
+  return to_int<W>(a + b);
+}
+
+/// `a * 2^Shift`; it must fit `W` signed bits. A vendor type's product with a wide constant would
+/// make types as wide, which a front end takes long to read.
+template <int W, int Shift, class A>
+inline int_t<W> scale(const A& a) {
+#pragma HLS inline
+#ifdef FR_AP_INT
+  return static_cast<int_t<W>>(static_cast<int_t<W>>(a) << Shift);
+#else
+  return multiply<W>(a, std::int64_t{1} << Shift);
+#endif
+}
+
 /// The low `W` bits of `value` read as a signed integer (two's complement wrap).
 template <int W, class V>
 inline int_t<W> wrap(const V& value) {

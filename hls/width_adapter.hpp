@@ -88,11 +88,12 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
   constexpr int column_groups = ceil_div(C::w, columns);
   constexpr int steps = schedule::steps;
   constexpr int capacity = C::in_ch_par + C::out_ch_par;
-  static constexpr auto reads = schedule::plan().reads;
-  static constexpr auto place = schedule::plan().place;
-  static constexpr auto place_used = schedule::plan().place_used;
-  static constexpr auto writes = schedule::plan().writes;
-  static constexpr auto ends = schedule::plan().ends;
+  static constexpr auto plan = schedule::plan();
+  static constexpr auto reads = plan.reads;
+  static constexpr auto place = plan.place;
+  static constexpr auto place_used = plan.place_used;
+  static constexpr auto writes = plan.writes;
+  static constexpr auto ends = plan.ends;
 #pragma HLS array_partition variable = place.v complete dim = 1
   code buffer[columns][capacity] = {};
 #pragma HLS array_partition variable = buffer complete dim = 0
@@ -111,7 +112,7 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
             typename C::in_t token;
             for (int lg = 0; lg < schedule::in_lane_groups; ++lg) {
 #pragma HLS unroll
-              if (lg == in_lane_group) token = in[lg * columns + c].read();
+              if (lg == static_cast<int>(in_lane_group)) token = in[lg * columns + c].read();
             }
             for (int p = 0; p < schedule::places; ++p) {
 #pragma HLS unroll
@@ -132,7 +133,7 @@ void width_adapter(stream<typename C::in_t> (&in)[C::in_lanes],
             }
             for (int lg = 0; lg < schedule::out_lane_groups; ++lg) {
 #pragma HLS unroll
-              if (lg == out_lane_group) out[lg * columns + c].write(token);
+              if (lg == static_cast<int>(out_lane_group)) out[lg * columns + c].write(token);
             }
             for (int k = 0; k < C::in_ch_par; ++k) {
 #pragma HLS unroll

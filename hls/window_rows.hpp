@@ -128,9 +128,9 @@ void window_row_loop(Take take, Pass pass, stream<typename C::row_t>& row) {
       }
       shift_in<C>(history, now);
       if (g == shape::groups - 1) {
-        const bool row_ends = leaving == C::lookahead + groups - 1;
+        const bool row_ends = static_cast<int>(leaving) == C::lookahead + groups - 1;
         count_up<groups - 1>(taken);
-        if (row_ends) h = static_cast<counter_t<C::ih>>(h + 1);
+        if (row_ends) h = static_cast<counter_t<C::ih>>(static_cast<int>(h) + 1);
         leaving = static_cast<counter_t<C::lookahead + groups - 1>>(
             row_ends ? C::lookahead : static_cast<int>(leaving) + 1);
       }

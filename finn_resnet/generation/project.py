@@ -94,7 +94,7 @@ def weight_text(memory: WeightMemory) -> str:
 def _wrapped_braces(word: np.ndarray) -> str:
     lines, line = [], "    {"
     for index, value in enumerate(word):
-        item = f"{int(value)}" + ("," if index + 1 < len(word) else "")
+        item = f"{int(value)}u" + ("," if index + 1 < len(word) else "")
         if len(line) + len(item) + 3 > LINE:
             lines.append(line.rstrip())
             line = "     "

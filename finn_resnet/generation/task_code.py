@@ -67,10 +67,11 @@ class WeightMemory:
 
     @property
     def packed_words(self) -> np.ndarray:
-        """The words as bytes [words, bytes], int8: codes side by side, the first one lowest."""
+        """The words as [words, parts], uint32: codes side by side, the first one lowest."""
         bits = (self.words[:, :, None] >> np.arange(self.code_bits)) & 1
         flat = bits.reshape(len(self.words), -1).astype(np.uint8)
-        return np.packbits(flat, axis=1, bitorder="little").view(np.int8)
+        padded = np.pad(flat, ((0, 0), (0, -flat.shape[1] % 32)))
+        return np.packbits(padded, axis=1, bitorder="little").view("<u4")
 
     @property
     def word_beats(self) -> int:

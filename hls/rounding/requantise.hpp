@@ -15,8 +15,9 @@ namespace fr {
 template <std::int64_t Lo, std::int64_t Hi, int OutBits, class V>
 inline int_t<OutBits> clip(const V& v) {
 #pragma HLS inline
-  if (v < Lo) return int_t<OutBits>(Lo);
-  if (v > Hi) return int_t<OutBits>(Hi);
+  const std::int64_t value = to_int64(v);
+  if (value < Lo) return int_t<OutBits>(Lo);
+  if (value > Hi) return int_t<OutBits>(Hi);
   return to_int<OutBits>(v);
 }
 

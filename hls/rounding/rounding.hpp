@@ -20,7 +20,7 @@ template <int W, int Shift, rounding Mode, class X>
 inline auto round_shift(const X& x) {
 #pragma HLS inline
   if constexpr (Shift <= 0) {
-    return multiply<W - Shift>(x, std::int64_t{1} << -Shift);
+    return scale<W - Shift, -Shift>(x);
   } else if constexpr (Shift >= W) {
     // Every digit is dropped: widen first so that the shifts below stay defined.
     return round_shift<Shift + 1, Shift, Mode>(int_t<Shift + 1>(x));
@@ -28,18 +28,20 @@ inline auto round_shift(const X& x) {
     constexpr std::int64_t half = std::int64_t{1} << (Shift - 1);
     const int_t<W> wide = x;
     const int_t<W> q = wide >> Shift;
-    const uint_t<Shift> rest = static_cast<uint_t<Shift>>(wide & (2 * half - 1));
+    // Of standard integers: every comparison of vendor types costs a front end a search.
+    const std::int64_t value = to_int64(wide);
+    const std::int64_t rest = value & (2 * half - 1);
     bool raise = false;
     if constexpr (Mode == rounding::half_even) {
-      raise = rest > half || (rest == half && (q & 1) != 0);
+      raise = rest > half || (rest == half && (to_int64(q) & 1) != 0);
     } else if constexpr (Mode == rounding::half_up) {
-      raise = rest > half || (rest == half && x > 0);
+      raise = rest > half || (rest == half && value > 0);
     } else if constexpr (Mode == rounding::half_down) {
-      raise = rest > half || (rest == half && x < 0);
+      raise = rest > half || (rest == half && value < 0);
     } else if constexpr (Mode == rounding::up) {
-      raise = rest != 0 && x > 0;
+      raise = rest != 0 && value > 0;
     } else if constexpr (Mode == rounding::down) {
-      raise = rest != 0 && x < 0;
+      raise = rest != 0 && value < 0;
     } else if constexpr (Mode == rounding::ceil) {
       raise = rest != 0;
     }
