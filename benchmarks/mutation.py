@@ -99,7 +99,7 @@ MUTANTS = (
     _config("ties up before the addition", "conv13", r"6, fr::rounding::half_even",
            "6, fr::rounding::half_up"),
     _config("scale of the sum", "conv13", r"acc_factor = 1;", "acc_factor = 2;"),
-    _config("scale of the skip", "conv13", r"skip_shift = 0", "skip_shift = 1"),
+    _config("scale of the skip", "conv13", r"skip_factor = 1;", "skip_factor = 2;"),
     Mutant("no borrow between packed fields", "include/mac.hpp", r"borrowed \? 1 : 0", "0"),
     Mutant("borrow inverted", "include/mac.hpp", r"borrowed \? 1 : 0", "borrowed ? 0 : 1"),
     _config("packed field a bit short", "conv3", r"field_bits = 18", "field_bits = 17",
