@@ -24,7 +24,10 @@ module mac_lut_column #(
     for (t = 0; t < TAPS; t = t + 1) begin : g_tap
       logic [X_BITS-1:0] x_held;
       logic [W_BITS-1:0] w_held;
+      /* verilator lint_off UNUSEDSIGNAL */
+      // A sum may be known to need fewer bits than a product can have.
       wire signed [PRODUCT_BITS-1:0] product;
+      /* verilator lint_on UNUSEDSIGNAL */
       lut_multiplier #(
           .X_BITS(X_BITS),
           .W_BITS(W_BITS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +62,14 @@ def test_the_output_holds_a_whole_project(built):
     assert load_project(built / "hls").backend == "rtl"
     assert not (built / "hls" / "hls.tcl").exists()
     assert (built / "deploy").is_dir()
+
+
+def test_the_generated_network_is_free_of_warnings(built):
+    folder = built / "rtl"
+    listed = (folder / "sources.f").read_text().split()
+    command = [find_verilator(), "--lint-only", "-Wall", "--top-module", "top_small", *listed]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0 and "%Warning" not in done.stderr, done.stderr[:2000]
 
 
 def test_a_weight_changed_by_one_is_found(built):
