@@ -419,12 +419,14 @@ def _emit_nodes(interpreter: Interpreter, layer: _Layer, bias: np.ndarray, out: 
     grouped = layer.group > 1
     # A grouped convolution takes whole groups at a time, one until the search chooses.
     outputs, inputs = (per, part) if grouped else (1, 1)
+    padded = _padded_range(layer)
+    # Without pads it fills columns that no output reads: still a code the multipliers expect.
+    pad_value = min(max(layer.source.zero[0], padded.lo), padded.hi)
     window, stream = (build.unique_tensor(f"{out.name}_{n}") for n in ("window", "weights"))
     build.node(
         "WindowBuffer", f"{name}_window", [layer.source.name], [window],
-        ich=ich, ich_par=inputs, pad_value=layer.source.zero[0], **geometry.as_attributes(),
+        ich=ich, ich_par=inputs, pad_value=pad_value, **geometry.as_attributes(),
     )  # fmt: skip
-    padded = _padded_range(layer)
     build.describe(window, (1, geometry.oh, geometry.ow, fh * fw * ich), padded)
     weights = build.initialiser(build.unique_tensor(f"{out.name}_weight_codes"), layer.codes)
     build.node(

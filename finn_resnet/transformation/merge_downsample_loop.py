@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from onnx import NodeProto
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.transformation.base import Transformation
 
+from finn_resnet.numerics.ranges import Range
+from finn_resnet.numerics.requantiser import Requantiser
 from finn_resnet.transformation.fork_branches import Branch, branches_of
 from finn_resnet.transformation.graph_edit import (
     as_op,
@@ -84,8 +87,9 @@ def _merge(model: ModelWrapper, fork: NodeProto, match: _Match) -> None:
     conv.set_nodeattr("merge_downsample", 1)
     conv.set_nodeattr("ds_tap", [top, left])
     conv.set_nodeattr("ds_in_requant", own)
-    conv.set_nodeattr("ds_in_lo", merged.get_nodeattr("in_lo"))
-    conv.set_nodeattr("ds_in_hi", merged.get_nodeattr("in_hi"))
+    codes = _tap_range(merged.input_range(), own, as_op(main.window).get_nodeattr("pad_value"))
+    conv.set_nodeattr("ds_in_lo", codes.lo)
+    conv.set_nodeattr("ds_in_hi", codes.hi)
     conv.set_nodeattr("ds_requant", merged.get_nodeattr("requant"))
     conv.set_nodeattr("ds_fused_tensors", merged.get_nodeattr("fused_tensors"))
     conv.set_nodeattr("ds_weight_bits", merged.get_nodeattr("weight_bits"))
@@ -94,3 +98,10 @@ def _merge(model: ModelWrapper, fork: NodeProto, match: _Match) -> None:
     other.remove(model)
     conv.onnx_node.output.append(result)
     drop_fork_copy(model, fork, other.copy)
+
+
+def _tap_range(codes: Range, requant: str, pad_value: int) -> Range:
+    """Codes at the 1x1 convolution: its own, and the padding in columns that no output reads."""
+    map_ = Requantiser.from_json(requant)
+    padding = map_(np.full((1, map_.channels), pad_value))
+    return codes.including(int(padding.min())).including(int(padding.max()))
