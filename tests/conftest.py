@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from finn_resnet.simulation import compiler
+from tests.rtl import verilator
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -25,6 +31,34 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "cxx" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A quick test that compiles fails, whatever the cache holds: the loop stays quick."""
+    Compilation.allowed = item.get_closest_marker("slow") is not None
+
+
+class Compilation:
+    """Whether the test that runs, its fixtures included, may compile C++ or RTL."""
+
+    allowed = True
+
+    @classmethod
+    def demanded_by(cls, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function``, refused to quick tests."""
+
+        @functools.wraps(function)
+        def guarded(*arguments: Any, **named: Any) -> Any:
+            if not cls.allowed:
+                pytest.fail("a quick test compiles: let it take the fixture cxx, or mark it slow")
+            return function(*arguments, **named)
+
+        return guarded
+
+
+for _module, _name in ((compiler, "_compiled"), (compiler, "_run_compiler"), (verilator, "_run")):
+    setattr(_module, _name, Compilation.demanded_by(getattr(_module, _name)))
 
 
 def _shared_folder(name: str) -> Path:

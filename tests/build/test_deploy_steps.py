@@ -33,6 +33,7 @@ STEPS = (
 )
 
 
+@pytest.mark.slow
 def test_a_build_ends_in_a_folder_for_the_board(tmp_path):
     residual_network().save(str(tmp_path / "net.onnx"))
     result = build(

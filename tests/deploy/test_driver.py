@@ -31,6 +31,8 @@ from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.runner import run_codes
 from tests.deploy.conftest import BOARDS, CLOCKS
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 

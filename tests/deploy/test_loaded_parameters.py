@@ -30,6 +30,8 @@ from tests.deploy.conftest import with_uram
 from tests.deploy.recording import record
 from tests.deploy.test_hls_scripts import vector_test
 
+pytestmark = pytest.mark.slow
+
 FRAMES = 4
 
 

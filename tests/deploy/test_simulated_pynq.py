@@ -8,6 +8,8 @@ import pytest
 from finn_resnet.deploy.simulated_pynq import DeviceWaits, SimulatedPynq
 from finn_resnet.generation.project import generate_project
 
+pytestmark = pytest.mark.slow
+
 FRAME, RESULT = 192, 16
 
 

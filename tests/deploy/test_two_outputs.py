@@ -42,6 +42,7 @@ def test_every_output_has_its_dma(build):
     assert len(registers) == 5
 
 
+@pytest.mark.slow
 def test_the_driver_returns_both(build):
     model, project, folder = build
     accelerator = Accelerator(folder / "deploy", pynq=SimulatedPynq(project.directory))

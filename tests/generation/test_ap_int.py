@@ -14,6 +14,8 @@ from finn_resnet.simulation.compiler import compile_project
 from finn_resnet.simulation.runner import run_codes
 from tests.stream_graphs import INT8, UINT8, FusedGraph, StreamGraph, expected_codes, shift_to
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def ap_headers() -> None:

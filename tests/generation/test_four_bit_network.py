@@ -78,6 +78,7 @@ def test_inner_layers_take_fewer_dsps_than_in_pairs(network):
             assert layers[node.name].products_per_dsp == 4
 
 
+@pytest.mark.slow
 def test_every_code_is_the_models(network, tmp_path):
     project = generate_project(network, tmp_path, "network")
     config = (project.directory / "config.hpp").read_text()

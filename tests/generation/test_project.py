@@ -173,6 +173,7 @@ def arrange(values: np.ndarray, record: ProjectProbe) -> np.ndarray:
     return out
 
 
+@pytest.mark.slow
 def test_probes_record_the_accumulators(tmp_path):
     graph = residual_block()
     model, frames = graph.model(), graph.frames(3)
@@ -192,6 +193,7 @@ def test_probes_record_the_accumulators(tmp_path):
         op.set_nodeattr("skip", "epilogue" if name == "conv1" else "none")
 
 
+@pytest.mark.slow
 def test_one_changed_weight_changes_the_codes(tmp_path):
     """Negative control of every comparison here: the C++ really uses the weight files."""
     graph = residual_block()
@@ -206,6 +208,7 @@ def test_one_changed_weight_changes_the_codes(tmp_path):
     assert not np.array_equal(run.output, expected_codes(model, frames)["out0_host"])
 
 
+@pytest.mark.slow
 def test_wide_operands_are_not_packed(tmp_path):
     """12-bit codes do not fit the packed port: plain multipliers, still exact."""
     graph = StreamGraph(2)
@@ -226,6 +229,7 @@ def test_wide_operands_are_not_packed(tmp_path):
     np.testing.assert_array_equal(run.output, expected_codes(model, frames)["out0_host"])
 
 
+@pytest.mark.slow
 def test_sources_say_whether_the_stream_depths_are_proven(tmp_path) -> None:
     model = residual_network(size=4)
     for step in (LowerToHardware(), FuseRequantChains(), SetStreamDepths()):

@@ -24,6 +24,8 @@ from tests.stream_graphs import (
     simulate,
 )
 
+pytestmark = pytest.mark.slow
+
 UINT4, INT4 = Range(0, 15), Range(-8, 7)
 EXACT = Range(-(1 << 15), (1 << 15) - 1)
 """An output range that keeps every bit of small sums."""

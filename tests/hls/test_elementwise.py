@@ -20,6 +20,8 @@ from tests.stream_graphs import (
     simulate,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_fork_and_add(tmp_path):
     graph = StreamGraph(1)

@@ -8,6 +8,8 @@ from qonnx.custom_op.registry import getCustomOp
 from finn_resnet.simulation.size_streams import SizeStreams
 from tests.stream_graphs import INT8, UINT8, FusedGraph, StreamGraph, assert_bit_exact
 
+pytestmark = pytest.mark.slow
+
 # kernel, stride, pads (top, left, bottom, right), ow_par, in_lanes
 GEOMETRIES = [
     ((3, 3), (1, 1), (1, 1, 1, 1), 1, 1),

@@ -303,6 +303,7 @@ def test_shared_shapes_and_explicit_constants_are_legal() -> None:
     assert differing_codes(model, pictures_for(model, 2)) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_random_mixtures(first: int) -> None:
     for seed in range(first, first + 50):
@@ -311,6 +312,7 @@ def test_random_mixtures(first: int) -> None:
         assert differing_codes(model, pictures, optimised=seed % 4 == 0) == {}, seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [301, 302])
 def test_random_mixtures_in_cxx(seed: int, cxx: object, tmp_path) -> None:
     assert cxx_mismatches(mixed_network(seed, most=6), tmp_path) == 0

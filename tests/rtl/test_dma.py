@@ -59,6 +59,7 @@ def dma(shape: tuple[int, ...]) -> list[Device]:
     ]
 
 
+@pytest.mark.slow
 def test_beats_and_tokens_at_full_rate(tmp_path):
     bench = Bench([device for shape in SHAPES for device in dma(shape)], tmp_path)
     runs = bench.check(stalled=5)

@@ -41,6 +41,7 @@ def bench(tmp_path_factory) -> Bench:
     return Bench(devices, tmp_path_factory.mktemp("fifos"))
 
 
+@pytest.mark.slow
 def test_tokens_keep_their_order(bench):
     runs = bench.check(stalled=8)
     for index, (_, _, depth, latency) in enumerate(SHAPES):
@@ -50,6 +51,7 @@ def test_tokens_keep_their_order(bench):
             assert (np.diff(read) == 1).all(), "a token a cycle when nothing stalls"
 
 
+@pytest.mark.slow
 def test_holds_depth_tokens(bench):
     """Under stalls the number of tokens inside reaches DEPTH and never exceeds it."""
     runs = bench.run(stalled=12, seed=20)
@@ -62,6 +64,7 @@ def test_holds_depth_tokens(bench):
         assert most == depth, f"{module} of {depth} tokens held {most}"
 
 
+@pytest.mark.slow
 def test_a_wrong_token_is_found(bench, tmp_path):
     """Negative control: a FIFO of 300 tokens is expected to change one of them, or to lose one."""
     device = fifo("fifo_srl", 8, 4)

@@ -22,6 +22,7 @@ def fork(h, w, ch, ch_par, lanes, copies) -> Device:
     return Device("stream_fork", parameters, {"in": Stream(8, tokens)}, outputs)
 
 
+@pytest.mark.slow
 def test_every_output_gets_every_token(tmp_path):
     bench = Bench([fork(*shape) for shape in SHAPES], tmp_path)
     runs = bench.check()

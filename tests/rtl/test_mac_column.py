@@ -8,6 +8,8 @@ import pytest
 
 from tests.rtl.vendor_slice import RTL, simulate_slice
 
+pytestmark = pytest.mark.slow
+
 BENCH = Path(__file__).with_name("mac_column_bench.sv")
 SOURCES = [RTL / "dsp48e2.sv", RTL / "mac_column.sv", RTL / "mac_restore.sv"]
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.rtl.vendor_slice import RTL, simulate_slice
 
+pytestmark = pytest.mark.slow
+
 BENCH = Path(__file__).with_name("mac_column_pumped_bench.sv")
 COLUMN = RTL / "mac_column_pumped.sv"
 

@@ -49,6 +49,7 @@ def adapter(h, w, ch, in_ch_par, in_lanes, out_ch_par, out_lanes, bits) -> Devic
     )
 
 
+@pytest.mark.slow
 def test_regroups_codes_at_the_modelled_rate(tmp_path):
     bench = Bench([adapter(*shape) for shape in SHAPES], tmp_path)
     runs = bench.check()

@@ -127,6 +127,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.slow
 def test_windows_at_full_rate(tmp_path):
     """Windows and forwarded tokens; without stalls a lane group enters in every cycle."""
     bench = Bench([window_buffer(shape) for shape in SHAPES], tmp_path)
@@ -137,6 +138,7 @@ def test_windows_at_full_rate(tmp_path):
         assert taken + 1 == 3 * s.ih * row, s
 
 
+@pytest.mark.slow
 def test_a_window_of_another_padding_is_found(tmp_path):
     """Negative control: the padding value is one off in the module."""
     shape = SHAPES[16]

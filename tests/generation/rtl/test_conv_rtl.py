@@ -95,6 +95,7 @@ def extreme_graph():
 KINDS = pytest.mark.parametrize("kind", [StreamGraph, FusedGraph])
 
 
+@pytest.mark.slow
 @KINDS
 def test_random_shapes_and_factors(kind, tmp_path):
     graph = kind(len(kind.__name__))
@@ -150,11 +151,13 @@ class ResidualGraph(FusedGraph):
         return model
 
 
+@pytest.mark.slow
 def test_residual_network(tmp_path):
     bench = network_bench(ResidualGraph(), tmp_path)
     assert same(bench.run(stalled=3, idle=2000), bench) == []
 
 
+@pytest.mark.slow
 def test_wrong_rounding_mod_or_group_is_seen(tmp_path):
     changes = [
         ("MODE(0)", "MODE(1)"),

@@ -19,6 +19,8 @@ from finn_resnet.numerics.requantiser import AffineStage, Requantiser, ShiftStag
 from finn_resnet.numerics.rounding import ROUNDING_MODES
 from tests.rtl.bench import Bench, Device, Stream
 
+pytestmark = pytest.mark.slow
+
 ONE = ChannelEntry(1, 1, 0)
 
 

@@ -18,6 +18,8 @@ from tests.rtl.bench import Bench, Device, Run, Stream, picture_tokens
 from tests.rtl.test_dma import frame_bytes
 from tests.stream_graphs import INT8, UINT8, FusedGraph, StreamGraph, expected_codes, shift_to
 
+pytestmark = pytest.mark.slow
+
 
 def network_bench(graph: StreamGraph, folder: Path, frames: int = 3) -> Bench:
     """A network with probes, its input beats, and the tokens of every stream that carries codes."""

@@ -16,6 +16,8 @@ from tests.rtl.bench import Bench, Device, Stream, picture_tokens
 from tests.rtl.test_window_buffer import Shape, window_tokens
 from tests.stream_graphs import INT8, UINT8, StreamGraph, shift_to
 
+pytestmark = pytest.mark.slow
+
 CIRCUITS = {"StreamAdd": add_circuit, "StreamRequant": requant_circuit, "StreamPool": pool_circuit}
 
 
