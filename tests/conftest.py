@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from finn_resnet.simulation import compiler
-from tests.rtl import verilator
+from finn_resnet.simulation import compiler, verilator
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -57,7 +56,7 @@ class Compilation:
         return guarded
 
 
-for _module, _name in ((compiler, "_compiled"), (compiler, "_run_compiler"), (verilator, "_run")):
+for _module, _name in ((compiler, "_compiled"), (compiler, "_run_compiler"), (verilator, "_call")):
     setattr(_module, _name, Compilation.demanded_by(getattr(_module, _name)))
 
 

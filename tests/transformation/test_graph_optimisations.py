@@ -35,6 +35,7 @@ def problems(model) -> list[str]:
     return [text for node in model.graph.node for text in as_op(node).verify_node()]
 
 
+@pytest.mark.slow
 @given(seeds, feature_sets, st.sampled_from(ORDERS))
 @settings(max_examples=50)
 def test_any_order_of_any_subset_keeps_the_codes(seed: int, features: Features, order) -> None:

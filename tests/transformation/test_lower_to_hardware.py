@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from qonnx.core.onnx_exec import execute_onnx
 
@@ -38,6 +39,7 @@ def assert_same_outputs(original, hardware, pictures: np.ndarray) -> None:
         assert not reference.off_values(run, name, found).any()
 
 
+@pytest.mark.slow
 @given(seeds, feature_sets)
 @settings(max_examples=60)
 def test_codes_survive_lowering_and_fusing(seed: int, features: Features) -> None:

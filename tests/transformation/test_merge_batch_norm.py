@@ -14,6 +14,7 @@ from tests.random_networks import Features, random_network, random_pictures, see
 from tests.transformation.test_lower_to_hardware import assert_same_outputs
 
 
+@pytest.mark.slow
 @given(seeds)
 @example(625)
 @settings(max_examples=15)
