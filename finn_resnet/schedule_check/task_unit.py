@@ -17,7 +17,7 @@ MARKER = "fr_pipelined_iteration"
 
 _LOOP = re.compile(r"(for \([^{}]*?\) \{\n)\s*#\s*pragma HLS (unroll|pipeline)\b[^\n]*")
 _WEIGHTS = re.compile(
-    r"static constexpr std::int8_t weights((?:\[\d+\]){2}) = \{\s*"
+    r"static constexpr std::uint32_t weights((?:\[\d+\]){2}) = \{\s*"
     r'#include "weights/(\w+)\.inc"\s*\};'
 )
 _SOURCES = ("*.hpp", "include/**/*.hpp", "weights/*.inc")
@@ -53,7 +53,7 @@ def _marked(text: str) -> str:
         return f"\n#pragma clang loop unroll(disable)\n{match[1]}{MARKER}();"
 
     name = rf"weights{EXTERNAL}\2"
-    external = rf"extern const std::int8_t {name}\1; const auto& weights = {name};"
+    external = rf"extern const std::uint32_t {name}\1; const auto& weights = {name};"
     return _WEIGHTS.sub(external, _LOOP.sub(mark, text))
 
 

@@ -75,15 +75,16 @@ FAULTS = {
     ),
     "bound product": (
         "include/mac.hpp",
-        "    p += multiply<kProductBits>(a[t], b[t]);\n",
+        "    p = add<kProductBits>(p, multiply<kProductBits>(a[t], b[t]));\n",
         "    const int_t<kProductBits> product = multiply<kProductBits>(a[t], b[t]);\n"
-        "#  pragma HLS bind_op variable = product op = mul impl = dsp\n    p += product;\n",
+        "#  pragma HLS bind_op variable = product op = mul impl = dsp\n"
+        "    p = add<kProductBits>(p, product);\n",
         "binds products to DSPs",
     ),
     "weights": (
         "network.cpp",
-        "static constexpr std::int8_t weights",
-        "static const ap_int<8> weights",
+        "static constexpr std::uint32_t weights",
+        "static const ap_uint<32> weights",
         "'weights' is initialised at run time",
     ),
     "dependence": (

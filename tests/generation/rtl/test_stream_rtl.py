@@ -68,7 +68,7 @@ def devices(g: StreamGraph) -> tuple[list[str], list[Device]]:
         sources = [edges[name] for name in node.input]
         out = edges[node.output[0]]
         context = NodeContext(op, sources, [out], {}, lambda index: None, 0)
-        texts.append(CIRCUITS[node.op_type](context).text())
+        texts.append(CIRCUITS[node.op_type](context).circuit.text())
         names = ["a", "b"] if node.op_type == "StreamAdd" else ["in"]
         inputs = {name: _stream(edge, tensors) for name, edge in zip(names, sources, strict=True)}
         if node.op_type == "StreamPool" and op.get_nodeattr("windowed"):
