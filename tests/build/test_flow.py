@@ -165,18 +165,18 @@ def test_depths_by_hand_that_deadlock_are_refused_with_the_remedy(copy, tmp_path
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes in /proc")
 def test_an_interrupted_simulation_keeps_what_it_measured(copy):
     """Ctrl-C reaches the whole process group, as a terminal sends it."""
-    command = [sys.executable, "-m", "finn_resnet.cli", "simulate", str(copy), "--frames", "100000"]
+    command = [sys.executable, "-m", "finn_resnet.cli", "simulate", str(copy), "--frames", "400000"]
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
         while process.poll() is None and not is_simulating(process.pid):
             time.sleep(0.1)
-        time.sleep(2)
+        time.sleep(1)
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait() == 130, process.stderr.read()
     measured = read_report(copy)["simulation"]
     assert measured["interrupted"] is True
-    assert 2 < measured["finished_frames"] < 100_000
+    assert 2 < measured["finished_frames"] < 400_000
 
 
 def is_simulating(pid: int) -> bool:
