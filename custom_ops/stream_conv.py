@@ -227,7 +227,9 @@ class StreamConv(ConvOp):
 
     def problems(self) -> list[str]:
         """Also: alignment shifts; an accumulator takes no multiplier."""
-        found = super().problems() + self.check_not_negative("acc_shift", "skip_shift", "chain")
+        found = super().problems() + self.check_not_negative(
+            "acc_shift", "skip_shift", "acc_mult", "skip_mult", "chain"
+        )
         mults = self.attrs("acc_mult", "skip_mult")
         if mults != (1, 1) and self.get_nodeattr("skip") != "epilogue":
             found.append(f"acc_mult, skip_mult = {mults} need skip = epilogue")

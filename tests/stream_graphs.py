@@ -218,6 +218,7 @@ class StreamGraph:
         skip: Edge | None = None,
         skip_form: str = "none",
         shifts=(0, 0),
+        mults=(1, 1),
         pre_requant: Requantiser | None = None,
         ds_weights: np.ndarray | None = None,
         ds_tap=(0, 0),
@@ -247,7 +248,8 @@ class StreamGraph:
                 attributes | more,
             )
         if skip is not None:
-            edge, total, more = self._skip(skip, skip_form, total, shifts, pre_requant, factors)
+            scaled = (shifts, mults, pre_requant, factors)
+            edge, total, more = self._skip(skip, skip_form, total, *scaled)
             inputs, attributes = [*inputs, edge], attributes | more
         requant = requant or fitting_shift(total, out)
         self._node("StreamConv", name, inputs, names, requant=requant.to_json(), **attributes)
@@ -319,15 +321,18 @@ class StreamGraph:
         shape, codes = (*window.shape[:2], och), requant.output_range(total)
         return [self._tensor(Edge(f"{name}_out", shape, codes, inner[2], inner[0]))]
 
-    def _skip(self, skip: Edge, form, acc: Range, shifts, pre_requant, factors):
+    def _skip(self, skip: Edge, form, acc: Range, shifts, mults, pre_requant, factors):
         """Input tensor, range of the sum and attributes of an addition inside a convolution."""
         attributes = {"skip": form, "acc_shift": shifts[0], "skip_shift": shifts[1]}
         if form == "epilogue":
             pre_requant = pre_requant or fitting_shift(acc, INT8)
             attributes["pre_requant"] = pre_requant.to_json()
             acc = pre_requant.output_range(acc)
+            attributes |= {"acc_mult": mults[0], "skip_mult": mults[1]}
         skip = self.adapt(skip, factors[2], factors[0])
-        return skip.name, acc.shifted(shifts[0]).plus(skip.codes.shifted(shifts[1])), attributes
+        sides = zip((acc, skip.codes), mults, shifts, strict=True)
+        acc, added = (codes.times(mult).shifted(shift) for codes, mult, shift in sides)
+        return skip.name, acc.plus(added), attributes
 
     def _downsample(self, name, window: Edge, weights: np.ndarray, tap, factors):
         """Output edge, further inputs and attributes of a merged 1x1 convolution."""

@@ -286,7 +286,7 @@ class _BranchCircuit:
             "skip_code", codes.bits, f"skip_data[{lane}][{entry * codes.bits}+:{codes.bits}]"
         )
         late = self._circuit.delayed(raw, codes.bits, time)
-        return f"({shifted(late, codes, bits, skip.skip_shift)}) * {bits}'sd{skip.skip_mult}"
+        return f"{shifted(late, codes, bits, skip.skip_shift)} * {bits}'sd{skip.skip_mult}"
 
     def _output(self, codes: dict[tuple[int, int], tuple[str, Range]]) -> str:
         """Tokens into the output's FIFOs; the signal of each column's room."""

@@ -167,4 +167,4 @@ def _joined(parts: list[str]) -> str:
 def shifted(signal: str, codes: Range, bits: int, shift: int) -> str:
     """Expression of a code (``codes.bits`` bits) times ``2**shift``, ``bits`` signed bits."""
     sign = f"$signed({signal})" if codes.signed else f"$signed({{1'b0, {signal}}})"
-    return f"{bits}'({sign}) <<< {shift}"
+    return f"({bits}'({sign}) <<< {shift})"

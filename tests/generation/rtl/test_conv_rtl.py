@@ -37,22 +37,25 @@ def skip_graph(kind):
     """Skip forms, with and without merged downsample, ragged factors and every alignment."""
     graph = kind(5)
     cases = [
-        ("accumulator", (2, 1, 1), (0, 0), True),
-        ("accumulator", (3, 2, 2), (2, 1), True),
-        ("accumulator", (5, 3, 3), (0, 3), False),
-        ("accumulator", (5, 4, 1), (9, 0), False),
-        ("epilogue", (2, 1, 1), (1, 0), False),
-        ("epilogue", (3, 2, 2), (0, 2), True),
-        ("epilogue", (5, 4, 5), (0, 0), True),
+        ("accumulator", (2, 1, 1), (0, 0), (1, 1), True),
+        ("accumulator", (3, 2, 2), (2, 1), (1, 1), True),
+        ("accumulator", (5, 3, 3), (0, 3), (1, 1), False),
+        ("accumulator", (5, 4, 1), (9, 0), (1, 1), False),
+        ("epilogue", (2, 1, 1), (1, 0), (1, 1), False),
+        ("epilogue", (3, 2, 2), (0, 2), (1, 1), True),
+        ("epilogue", (5, 4, 5), (0, 0), (1, 1), True),
+        ("epilogue", (3, 2, 2), (0, 0), (181, 96), False),
+        ("epilogue", (5, 1, 3), (2, 1), (3, 12345), True),
+        ("epilogue", (2, 4, 1), (0, 1), (7, 1 << 14), False),
     ]
     chosen = cases[kind is FusedGraph :: 2]  # a program of all would compile for minutes
-    for index, (form, factors, shifts, merged) in enumerate(chosen):
+    for index, (form, factors, shifts, mults, merged) in enumerate(chosen):
         x, skip = graph.input((4, 5, 4), UINT8), graph.input((4, 5, 5), INT8)
         options = {"pads": PADS, "factors": factors, "shifts": shifts, "ds_tap": (1, 1)}
         add_conv(
             graph,
             *(f"{kind.__name__}skip{index}", x, graph.random_weights(5, 3, 3, 4)),
-            **{"skip": skip, "skip_form": form, **options},
+            **{"skip": skip, "skip_form": form, "mults": mults, **options},
             ds_weights=graph.random_weights(5, 1, 1, 4) if merged else None,
         )
     return graph
