@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 from finn_resnet.boards import Board
-from finn_resnet.deploy.scripts import environment, script_context, template_folder
+from finn_resnet.deploy.scripts import render_scripts, script_context
 from finn_resnet.generation.project_file import Project
 from finn_resnet.generation.rtl.rtl_project import SOURCE_LIST
 from finn_resnet.output_folder import DEPLOY_FOLDER, RTL_FOLDER
@@ -18,8 +17,6 @@ _TEMPLATES = {
     "package_ip.tcl": "package_ip.tcl.j2",
     "vivado.tcl": "vivado.tcl.j2",
 }
-# Written where the board file describes the processing system; without it the build stops at IP.
-_BITSTREAM_SCRIPT = "vivado.tcl"
 # Files that sources include or read by name, as the project's own.
 _READ_BY_SOURCES = (".svh", ".mem")
 IP = {"vendor": "finn_resnet", "library": "rtl", "version": "1.0"}
@@ -50,12 +47,4 @@ def write_rtl_scripts(
     read = sorted(path.name for path in folder.iterdir() if path.suffix in _READ_BY_SOURCES)
     context = script_context(project, board, clock_mhz, 0, Path(deploy).as_posix())
     context |= {"ip": IP, "sources": [*read, *listed]}
-    written = []
-    for name, template in _TEMPLATES.items():
-        if name == _BITSTREAM_SCRIPT and not board.processing_system:
-            continue
-        text = environment().get_template(template).render(context)
-        (folder / name).write_text(text, encoding="utf-8")
-        written.append(folder / name)
-    shutil.copyfile(template_folder() / "packet_end.v", folder / "packet_end.v")
-    return [*written, folder / "packet_end.v"]
+    return render_scripts(folder, _TEMPLATES, context)

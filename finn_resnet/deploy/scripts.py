@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -88,9 +89,20 @@ def write_scripts(
     # Relative, so that a build can be moved.
     deploy = os.path.relpath(Path(output_dir).resolve() / DEPLOY_FOLDER, folder.resolve())
     context = script_context(project, board, clock_mhz, vectors.frames, Path(deploy).as_posix())
+    written = render_scripts(folder, _TEMPLATES, context)
+    return written
+
+
+def render_scripts(
+    folder: Path, templates: Mapping[str, str], context: Mapping[str, Any]
+) -> list[Path]:
+    """Write scripts (file name -> template) and what is copied as it is; the files written.
+
+    Without a block design in ``context`` the script of the bitstream is left out.
+    """
     written = []
-    for name, template in _TEMPLATES.items():
-        if name == _BITSTREAM_SCRIPT and not board.processing_system:
+    for name, template in templates.items():
+        if name == _BITSTREAM_SCRIPT and context["design"] is None:
             continue
         text = environment().get_template(template).render(context)
         (folder / name).write_text(text, encoding="utf-8")

@@ -16,6 +16,7 @@ from finn_resnet.simulation.run_settings import UNLIMITED, RunSettings
 from finn_resnet.simulation.size_streams import (
     SizingReport,
     TightnessProof,
+    bits_of,
     sized_stream,
     store_depth,
 )
@@ -74,15 +75,11 @@ def _sized(
     proof = rtl_schedule(network, frames, depths=depths).demand_progress()
     formula = rtl_schedule(network, frames)
     streams = tuple(sized_stream(item, depths[item.name]) for item in project.streams)
-    skips = [stream for stream in streams if stream.kind == "skip"]
     return SizingReport(
         full_rate_period=search.full_rate,
         sized_period=proof.cycles_per_frame,
         formula_period=period_of(formula),
-        formula_bits=sum(stream.formula_bits for stream in streams),
-        sized_bits=sum(stream.bits for stream in streams),
-        formula_skip_bits=sum(stream.formula_bits for stream in skips),
-        sized_skip_bits=sum(stream.bits for stream in skips),
+        **bits_of(streams),
         streams=streams,
         skip_proofs=tuple(_tightness(search, project, depths)),
         simulations=search.trials,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -265,15 +265,11 @@ class _Sizing:
         depths, band, proof = self._proven_depths()
         formula = self.whole.simulate({item.name: item.depth for item in self.project.streams})
         streams = tuple(sized_stream(item, depths[item.name]) for item in self.project.streams)
-        skips = [stream for stream in streams if stream.kind == "skip"]
         return SizingReport(
             full_rate_period=self.whole.full_rate,
             sized_period=proof.cycles_per_frame,
             formula_period=period_of(formula),
-            formula_bits=sum(stream.formula_bits for stream in streams),
-            sized_bits=sum(stream.bits for stream in streams),
-            formula_skip_bits=sum(stream.formula_bits for stream in skips),
-            sized_skip_bits=sum(stream.bits for stream in skips),
+            **bits_of(streams),
             streams=streams,
             skip_proofs=tuple(self._tightness(depths)),
             simulations=sum(search.trials for search in {*self.searches, self.search, self.whole}),
@@ -329,7 +325,19 @@ class _Sizing:
                 yield last
 
 
+def bits_of(streams: Sequence[SizedStream]) -> dict[str, int]:
+    """The bits a `SizingReport` gives: of all streams and of skip streams, before and sized."""
+    skips = [stream for stream in streams if stream.kind == "skip"]
+    return {
+        "formula_bits": sum(stream.formula_bits for stream in streams),
+        "sized_bits": sum(stream.bits for stream in streams),
+        "formula_skip_bits": sum(stream.formula_bits for stream in skips),
+        "sized_skip_bits": sum(stream.bits for stream in skips),
+    }
+
+
 def sized_stream(stream: ProjectStream, depth: int) -> SizedStream:
+    """A project's stream, before with its own depth and now with ``depth`` (tokens per FIFO)."""
     return SizedStream(
         stream.name,
         stream.node,
